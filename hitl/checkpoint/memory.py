@@ -1,0 +1,169 @@
+"""The checkpointer that keeps threads in memory: the reference the others are compared with.
+
+It keeps the same texts as a file would, so that what passes in a test passes on SQLite, and
+nothing that a caller still holds can change what was stored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+from hitl.checkpoint.advance import Standing, advance, check_item, conflict, permit
+from hitl.checkpoint.door import check_thread_id
+from hitl.checkpoint.rows import ItemRow, pack_item, show_item, unpack_item
+from hitl.values import (
+    LIVE,
+    Clock,
+    Commit,
+    Entry,
+    Item,
+    ItemChange,
+    Loaded,
+    Mark,
+    Receipt,
+    SystemClock,
+)
+
+__all__ = ["InMemorySaver", "MemorySaver"]
+
+
+class _Thread:
+    """A thread: its row, its log, and the ids of its live items."""
+
+    __slots__ = ("entries", "live", "row")
+
+    def __init__(self, row: Standing) -> None:
+        self.row = row
+        self.entries: list[Entry] = []
+        self.live: set[str] = set()
+
+
+class InMemorySaver:
+    """A checkpointer whose threads live as long as it does.
+
+    Args:
+        clock: By which entries are dated and leases end.
+        lease_seconds: How long a lease lasts that nobody renews.
+    """
+
+    blocking = False
+
+    def __init__(self, *, clock: Clock | None = None, lease_seconds: float = 60.0) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.lease_seconds = lease_seconds
+        self._lock = threading.Lock()
+        self._threads: dict[str, _Thread] = {}
+        self._items: dict[str, ItemRow] = {}
+
+    def append(self, commit: Commit) -> Receipt:
+        """Make everything in a commit true together; see ``Checkpointer.append``.
+
+        Raises:
+            Busy: The lease is another owner's.
+            Stale: The fence is old, the head has moved, or the thread was deleted.
+            Conflict: An item is not as expected.
+        """
+        name = check_thread_id(commit.thread)
+        with self._lock:
+            now = self.clock.now()
+            thread = self._threads.get(name) or _Thread(Standing(name))
+            grant = permit(thread.row, commit, now, self.lease_seconds)
+            changed = self._changed(name, commit.items)
+            # Nothing below this line can fail.
+            self._threads[name] = thread
+            entries = advance(thread.row, commit, grant, now)
+            thread.entries += entries
+            for row in changed:
+                self._items[row.id] = row
+                (thread.live.add if row.state in LIVE else thread.live.discard)(row.id)
+            return Receipt(tuple([entry.seq for entry in entries]), now, grant.held)
+
+    def _changed(self, thread: str, changes: tuple[ItemChange, ...]) -> Iterable[ItemRow]:
+        """Return the rows that a commit's items come to, each compared with what is there."""
+        rows: dict[str, ItemRow] = {}
+        for change in changes:
+            old = rows.get(change.item.id) or self._items.get(change.item.id)
+            is_now = old and (old.thread, old.version, old.state, old.fingerprint)
+            why = check_item(thread, change, is_now)
+            if why:
+                raise conflict(thread, change, why, unpack_item(old) if old else None)
+            rows[change.item.id] = pack_item(change.item)
+        return rows.values()
+
+    def load(self, thread: str, after: int = 0, *, whole: bool = False) -> Loaded:
+        """Return a thread's mark, entries and live items; see ``Checkpointer.load``."""
+        thread = check_thread_id(thread)
+        with self._lock:
+            found = self._threads.get(thread)
+            if found is None:
+                return Loaded(Mark(thread))
+            start = after if whole else max(after, found.row.base - 1)
+            rows = [self._items[id] for id in found.live]
+            mark, entries = found.row.mark(), tuple(found.entries[start:])
+        rows.sort(key=_age)
+        return Loaded(mark, entries, {row.id: unpack_item(row) for row in rows})
+
+    def items(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        thread: str | None = None,
+        states: Iterable[str] | None = None,
+        after: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> list[Item]:
+        """Return a page of items over all threads; see ``Checkpointer.items``."""
+        thread = None if thread is None else check_thread_id(thread)
+        wanted = None if ids is None else frozenset(ids)
+        among = None if states is None else frozenset(states)
+        with self._lock:
+            rows = [
+                row
+                for row in self._items.values()
+                if (wanted is None or row.id in wanted or row.interrupt in wanted)
+                and (thread is None or row.thread == thread)
+                and (among is None or row.state in among)
+                and (after is None or _age(row) > after)
+            ]
+        rows.sort(key=_age)
+        return [show_item(row) for row in rows[: max(limit, 0)]]
+
+    def threads(self, *, after: str | None = None, limit: int = 100) -> list[Mark]:
+        """Return a page of the marks of threads; see ``Checkpointer.threads``."""
+        with self._lock:
+            rows = [t.row for t in self._threads.values() if not t.row.deleted]
+            rows = [row for row in rows if after is None or row.thread > after]
+            rows.sort(key=lambda row: row.thread)
+            return [row.mark() for row in rows[: max(limit, 0)]]
+
+    def entries(self, thread: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Return a page of a thread's log; see ``Checkpointer.entries``."""
+        thread = check_thread_id(thread)
+        with self._lock:
+            found = self._threads.get(thread)
+            return found.entries[after : after + max(limit, 0)] if found else []
+
+    def delete_thread(self, thread: str) -> bool:
+        """Remove a thread but for its tombstone; see ``Checkpointer.delete_thread``."""
+        thread = check_thread_id(thread)
+        with self._lock:
+            found = self._threads.get(thread)
+            if found is None or found.row.deleted:
+                return False
+            found.row.bury()
+            found.entries.clear()
+            found.live.clear()
+            for id in [row.id for row in self._items.values() if row.thread == thread]:
+                del self._items[id]
+            return True
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back, and the threads stay readable."""
+
+
+def _age(row: ItemRow) -> tuple[float, str]:
+    return row.asked_at, row.id
+
+
+MemorySaver = InMemorySaver

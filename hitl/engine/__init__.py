@@ -1,0 +1,22 @@
+"""Floor 4, the engine: a state graph that pauses, is saved, and goes on. Knows no policy."""
+
+from hitl.engine.ask import current_task, interrupt, step
+from hitl.engine.compiled import CompiledStateGraph
+from hitl.engine.graph import StateGraph
+from hitl.engine.runtime import Runtime
+from hitl.engine.schema import Hidden
+from hitl.engine.standing import Intent
+from hitl.engine.task import Pause, Task
+
+__all__ = [
+    "CompiledStateGraph",
+    "Hidden",
+    "Intent",
+    "Pause",
+    "Runtime",
+    "StateGraph",
+    "Task",
+    "current_task",
+    "interrupt",
+    "step",
+]

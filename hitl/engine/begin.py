@@ -1,0 +1,237 @@
+"""How a run begins: new input, an answer, a command, or going on. Part of the stepper."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from hitl.engine.commits import (
+    Part,
+    ask_outcomes,
+    commit_checkpoint,
+    receipt_of,
+    take_items,
+)
+from hitl.engine.effects import Append, Effect, Look, Request
+from hitl.engine.merge import merge
+from hitl.engine.plan import check_input, read_goto
+from hitl.engine.shape import Shape
+from hitl.engine.standing import NO_ARG, Standing
+from hitl.engine.task import RunFacts
+from hitl.engine.waits import lost, ready, refuse_lost
+from hitl.errors import (
+    Busy,
+    EmptyInputError,
+    InvalidUpdateError,
+    Misuse,
+    NoCheckpointer,
+    Stale,
+)
+from hitl.ledger import decision_entry, is_map, move, near, resolve, then
+from hitl.values import NO_ANSWER, START, Command, Draft, Item, ItemChange
+
+__all__ = ["begin"]
+
+
+def begin(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -> Part:
+    """Take what the run was given and commit it.
+
+    Raises:
+        HitlError: It cannot be taken; nothing was stored (but see ``Busy``).
+    """
+    given = request.input
+    if request.checkpoint and request.checkpoint != standing.checkpoint:
+        raise Stale(
+            f"Thread {standing.thread!r} stands at checkpoint {standing.checkpoint}, not at "
+            f"{request.checkpoint}, which the config names.",
+            hint="Leave checkpoint_id out, or read the thread again.",
+            thread=standing.thread,
+        )
+    if given is None:
+        yield from _go_on(shape, facts, standing)
+    elif isinstance(given, Command):
+        yield from _command(shape, request, facts, standing, given)
+    else:
+        yield from _input(shape, request, facts, standing, given)
+
+
+def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
+    if not standing.checkpoint:
+        raise EmptyInputError(
+            "There is nothing to run: the input is None and the thread is new.",
+            hint="Give an input, or check the thread_id.",
+            thread=standing.thread,
+        )
+    if not standing.due:
+        return
+    _check_code(shape, standing)
+    if facts.journal.saved and (ready(standing) or any(map(lost, standing.records.values()))):
+        receipt = receipt_of((yield Append((), (), "acquire")))
+        assert receipt.fence is not None
+
+
+def _check_code(shape: Shape, standing: Standing) -> None:
+    """Refuse to go on with a graph that no longer has what is due; the thread stays as it is."""
+    for node, _ in standing.due:
+        if node not in shape.nodes:
+            raise Stale(
+                f"Thread {standing.thread!r} is to go on with node {node!r}, which this graph "
+                f"does not have.{near(node, shape.nodes)}",
+                hint=f"Its nodes: {', '.join(shape.nodes)}. Resume with code that still has "
+                "the node; the thread is untouched.",
+                thread=standing.thread,
+                node=node,
+            )
+    gone = [name for name in standing.values if name not in shape.channels]
+    if gone and standing.signature != shape.signature:
+        raise Stale(
+            f"Thread {standing.thread!r} has the state keys {', '.join(gone)}, which this "
+            "graph does not have.",
+            hint="Resume with code that still has them; the thread is untouched.",
+            thread=standing.thread,
+        )
+
+
+def _command(
+    shape: Shape, request: Request, facts: RunFacts, standing: Standing, command: Command
+) -> Part:
+    if command.graph is not None:
+        raise InvalidUpdateError(
+            f"Command(graph={command.graph!r}) was given to the outermost graph.",
+            hint="It is for nodes of a graph inside another one.",
+        )
+    goto = read_goto(shape, command.targets(), "The command")
+    if command.resume is NO_ANSWER and command.update is None and not goto:
+        raise EmptyInputError(
+            "Command() says nothing.", hint="Give resume=, update= or goto=."
+        )
+    _check_code(shape, standing)
+    changes: list[ItemChange] = []
+    if command.resume is not NO_ANSWER:
+        changes = yield from _answers(request, facts, standing, command.resume)
+    if command.update is None and not goto:
+        if changes:
+            yield from _decide(facts, standing, changes)
+        else:
+            yield from _go_on(shape, facts, standing)
+        return
+    # An update and the answer that comes with it are one transaction.
+    drafts = (Draft("decide", decision_entry(changes)),) if changes else ()
+    written: Sequence[str] = ()
+    if command.update is not None:
+        writes = shape.schema.writes(command.update, "Command(update=...)")
+        changed = merge(shape.channels, standing.values, writes.items())
+        standing.values.update(changed)
+        written = list(changed)
+    standing.due.extend(due for due in goto if due[0] in shape.nodes)
+    standing.source = "update"
+    standing.signature = shape.signature
+    yield from commit_checkpoint(
+        standing,
+        "update",
+        written,
+        tuple(changes),
+        "acquire",
+        saved=facts.journal.saved,
+        keep=True,
+        before=drafts,
+    )
+
+
+def _answers(
+    request: Request, facts: RunFacts, standing: Standing, answer: object
+) -> Generator[Effect, object, list[ItemChange]]:
+    if not facts.journal.saved:
+        raise NoCheckpointer(
+            "There is nothing to resume: the graph was compiled without a checkpointer.",
+            hint="compile(checkpointer=SqliteSaver('runs.db')).",
+        )
+    found: dict[str, list[Item]] = {}
+    if is_map(answer):
+        assert isinstance(answer, dict)
+        strangers = tuple(id for id in answer if id not in standing.items)
+        if strangers:
+            reply = yield Look(strangers)
+            assert isinstance(reply, list)
+            for item in reply:
+                found.setdefault(item.id, []).append(item)
+                if item.interrupt != item.id:
+                    found.setdefault(item.interrupt, []).append(item)
+    return resolve(
+        standing.items,
+        answer,
+        thread=standing.thread,
+        lookup=lambda id: found.get(id, ()),
+        by=request.by,
+        at=facts.now(),
+    )
+
+
+def _decide(facts: RunFacts, standing: Standing, changes: Sequence[ItemChange]) -> Part:
+    draft = Draft("decide", decision_entry(changes))
+    receipt = receipt_of((yield Append((draft,), tuple(changes), "acquire", decision=True)))
+    take_items(standing, changes)
+    if receipt.fence is None:
+        raise Busy(
+            f"The answer is kept, but another run holds thread {standing.thread!r}.",
+            hint="That run, or the next invoke(None, config), delivers it.",
+            thread=standing.thread,
+            kept=True,
+        )
+
+
+def _input(
+    shape: Shape, request: Request, facts: RunFacts, standing: Standing, given: object
+) -> Part:
+    check_input(given)
+    writes = shape.input.writes(shape.input.check_input(given), "The input")
+    hidden = [name for name in writes if name in shape.input.hidden]
+    if any(shape.input.hidden[name].from_input for name in hidden):
+        raise Misuse(f"The input sets {', '.join(hidden)}, which only nodes may write.")
+    closing = yield from _close(request, facts, standing)
+    changed = merge(shape.channels, standing.values, writes.items())
+    standing.values.update(changed)
+    standing.due = _first(shape)
+    standing.records = {}
+    standing.arrived = {}
+    standing.step += 1
+    standing.source = "input"
+    standing.signature = shape.signature
+    standing.metadata = dict(request.metadata)
+    yield from commit_checkpoint(
+        standing, "input", list(changed), closing, "acquire", saved=facts.journal.saved
+    )
+
+
+def _first(shape: Shape) -> list[tuple[str, object]]:
+    if START in shape.nodes:
+        return [(START, NO_ARG)]
+    return [(name, NO_ARG) for name in sorted(shape.edges[START]) if name in shape.nodes]
+
+
+_CLOSE = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
+
+
+def _close(
+    request: Request, facts: RunFacts, standing: Standing
+) -> Generator[Effect, object, tuple[ItemChange, ...]]:
+    """Close what still waits, since the thread goes on without it.
+
+    Raises:
+        OutcomeUnknown: A call was started and left no result, and nobody has settled that.
+    """
+    if any(map(lost, standing.records.values())):
+        receipt_of((yield Append((), (), "acquire")))
+        yield from ask_outcomes(standing, facts, "release")
+    unsettled = [item for item in standing.items.values() if item.kind == "outcome"]
+    if unsettled and request.unknown == "refuse":
+        raise refuse_lost(standing)
+    facts.lost_calls = frozenset(item.call_id for item in unsettled)
+    changes: list[ItemChange] = []
+    for item in standing.items.values():
+        if item.state in _CLOSE:
+            changes.append(move(item, _CLOSE[item.state]))
+        elif item.state == "uncertain":
+            changes.append(move(item, "abandon"))
+        elif item.state == "started":
+            changes.append(then(move(item, "lose"), "abandon"))
+    return tuple(changes)

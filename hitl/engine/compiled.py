@@ -1,0 +1,428 @@
+"""A graph that runs: invoke, stream, state and history, sync and async side by side."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, overload
+
+from hitl.checkpoint import Checkpointer, check_thread_id
+from hitl.engine.drive import Desk, drive
+from hitl.engine.effects import Ending, Request
+from hitl.engine.history import history
+from hitl.engine.runtime import Runtime
+from hitl.engine.settings import Settings, read_config
+from hitl.engine.shape import Node, Shape
+from hitl.engine.shelf import Shelf
+from hitl.engine.standing import Standing
+from hitl.engine.stepper import Steps, steps
+from hitl.engine.task import RunFacts
+from hitl.engine.view import output, result, snapshot
+from hitl.engine.waits import interrupts
+from hitl.engine.writer import NoJournal, Writer
+from hitl.errors import Misuse, NoCheckpointer
+from hitl.ledger import near
+from hitl.values import (
+    INTERRUPT,
+    Config,
+    GraphOutput,
+    StateSnapshot,
+    SystemClock,
+)
+
+__all__ = ["CompiledStateGraph"]
+
+Version = Literal["v1", "v2"]
+Modes = str | Sequence[str]
+_MODES = ("values", "updates")
+
+
+class _Run(NamedTuple):
+    steps: Steps
+    desk: Desk
+    settings: Settings
+    modes: tuple[str, ...]
+
+
+class CompiledStateGraph:
+    """What ``StateGraph.compile`` returns. Safe to share between threads and event loops.
+
+    Attributes:
+        name: The graph's name.
+        checkpointer: Where its threads are kept, if anywhere.
+        nodes: Its nodes by name.
+    """
+
+    def __init__(self, shape: Shape, checkpointer: Checkpointer | None, store: object) -> None:
+        self.shape = shape
+        self.name = shape.name
+        self.checkpointer = checkpointer
+        self.store = store
+        self._shelf = Shelf(shape, checkpointer) if checkpointer is not None else None
+        self._clock = checkpointer.clock if checkpointer is not None else SystemClock()
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Return the graph's nodes by name."""
+        return self.shape.nodes
+
+    # Running ------------------------------------------------------------------------------
+
+    @overload
+    def invoke(
+        self, input: object, config: Config | None = None, *, version: Literal["v2"], **more: Any
+    ) -> GraphOutput: ...
+    @overload
+    def invoke(
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        version: Literal["v1"] = "v1",
+        **more: Any,
+    ) -> Any: ...
+    def invoke(
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        version: Version = "v1",
+        **more: Any,
+    ) -> Any:
+        """Run until the graph ends or waits for a human.
+
+        Args:
+            input: A state to begin with, a ``Command``, or None to go on where it stands.
+            config: ``{"configurable": {"thread_id": ..., "reviewer"?: ...}}``.
+            version: ``"v2"`` for a ``GraphOutput``, ``"v1"`` for a dict that also has
+                ``.value`` and ``.interrupts``.
+            **more: ``context`` (given to nodes as ``runtime.context``), ``interrupt_before``,
+                ``interrupt_after``, ``durability`` (every run is ``"sync"``), ``on_unknown``
+                (``"tell_model"`` lets new input close calls whose outcome is not known).
+
+        Returns:
+            The output and what waits, see ``version``.
+
+        Raises:
+            HitlError: Wrong use; nothing has run then. Or what a node raised.
+        """
+        run = self._run(input, config, (), more)
+        ending = _exhaust(drive(run.steps, run.desk, run.settings.max_concurrency))
+        return self._result(run, ending, version)
+
+    async def ainvoke(
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        version: Version = "v1",
+        **more: Any,
+    ) -> Any:
+        """Run on an event loop; see ``invoke``.
+
+        Raises:
+            HitlError: Wrong use; nothing has run then. Or what a node raised.
+        """
+        from hitl.engine.adrive import adrive
+
+        run = self._run(input, config, (), more)
+        parts = adrive(run.steps, run.desk, run.settings.max_concurrency)
+        ending: object = None
+        async for part in parts:
+            ending = part
+        assert isinstance(ending, Ending)
+        return self._result(run, ending, version)
+
+    def stream(
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        stream_mode: Modes = "updates",
+        version: Version = "v1",
+        **more: Any,
+    ) -> Iterator[Any]:
+        """Run, and yield what happens as it happens.
+
+        Args:
+            input: See ``invoke``.
+            config: See ``invoke``.
+            stream_mode: ``"values"`` (the state after each step), ``"updates"`` (what each
+                node wrote), or a list of both, which yields ``(mode, data)``.
+            version: ``"v2"`` yields ``{"type", "ns", "data"}`` instead.
+            **more: See ``invoke``.
+
+        Yields:
+            Parts as said; a pause shows as ``{"__interrupt__": (Interrupt, ...)}``.
+
+        Raises:
+            HitlError: Wrong use; nothing has run then. Or what a node raised.
+        """
+        modes = _read_modes(stream_mode)
+        run = self._run(input, config, modes, more)
+        return self._parts(run, stream_mode, version)
+
+    def _parts(self, run: _Run, stream_mode: Modes, version: Version) -> Iterator[Any]:
+        parts = drive(run.steps, run.desk, run.settings.max_concurrency)
+        ending = yield from _mapped(parts, lambda part: self._part(part, stream_mode, version))
+        self._keep(run, ending)
+
+    async def astream(
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        stream_mode: Modes = "updates",
+        version: Version = "v1",
+        **more: Any,
+    ) -> AsyncIterator[Any]:
+        """Run on an event loop, and yield what happens as it happens; see ``stream``.
+
+        Raises:
+            HitlError: Wrong use; nothing has run then. Or what a node raised.
+        """
+        from hitl.engine.adrive import adrive
+
+        run = self._run(input, config, _read_modes(stream_mode), more)
+        parts: AsyncGenerator[tuple[str, object] | Ending, None] = adrive(
+            run.steps, run.desk, run.settings.max_concurrency
+        )
+        try:
+            async for part in parts:
+                if isinstance(part, Ending):
+                    self._keep(run, part)
+                else:
+                    yield self._part(part, stream_mode, version)
+        finally:
+            await parts.aclose()
+
+    def _run(
+        self, input: object, config: Config | None, modes: tuple[str, ...], more: dict[str, Any]
+    ) -> _Run:
+        settings = read_config(config, saved=self.checkpointer is not None)
+        options = _read_options(more)
+        before = self.shape.before | self._stops(options.before, "interrupt_before")
+        after = self.shape.after | self._stops(options.after, "interrupt_after")
+        self._check_saver(before or after)
+        shelf, writer = self._shelf, self._writer(settings)
+        request = Request(
+            input,
+            frozenset(modes),
+            settings.limit,
+            settings.reviewer,
+            settings.checkpoint,
+            options.unknown,
+            before,
+            after,
+            settings.metadata,
+        )
+        facts = RunFacts(
+            self.shape,
+            settings.thread,
+            "",
+            dict(config or {}),
+            Runtime(options.context, self.store),
+            writer,
+            {},
+            self._clock.now,
+        )
+        if shelf is None or isinstance(writer, NoJournal):
+            desk = Desk(lambda: Shelf.fresh(self.shape, ""), lambda ids: [], writer)
+        else:
+            desk = Desk(lambda: shelf.take(writer), shelf.look, writer)
+        return _Run(steps(self.shape, request, facts), desk, settings, modes)
+
+    def _writer(self, settings: Settings) -> Writer | NoJournal:
+        if self.checkpointer is None:
+            return NoJournal()
+        return Writer(self.checkpointer, settings.thread)
+
+    def _check_saver(self, stops: frozenset[str]) -> None:
+        if self.checkpointer is not None:
+            return
+        asking = [node.name for node in self.shape.nodes.values() if node.approves]
+        if asking or stops:
+            raise NoCheckpointer(
+                f"Graph {self.name!r} pauses at {', '.join(asking or sorted(stops))}, but it "
+                "was built without a checkpointer.",
+                hint="Give one: checkpointer=SqliteSaver('runs.db'), or InMemorySaver() in "
+                "tests.",
+            )
+
+    def _stops(self, names: Sequence[str] | str | None, what: str) -> frozenset[str]:
+        if names == "*":
+            return frozenset(self.shape.nodes)
+        wanted = [names] if isinstance(names, str) else list(names or ())
+        for name in wanted:
+            if name not in self.shape.nodes:
+                raise Misuse(
+                    f"{what} names {name!r}, which is no node.{near(name, self.shape.nodes)}"
+                )
+        return frozenset(wanted)
+
+    def _result(self, run: _Run, ending: Ending, version: str) -> object:
+        if version not in ("v1", "v2"):
+            raise Misuse(f"version is {version!r}.", hint='Known: "v1", "v2".')
+        shown = result(self.shape, ending.standing, ending.interrupts, version)
+        self._keep(run, ending)
+        return shown
+
+    def _keep(self, run: _Run, ending: Ending) -> None:
+        if self._shelf is not None and isinstance(run.desk.writer, Writer):
+            self._shelf.put(ending.standing, run.desk.writer)
+
+    def _part(self, part: tuple[str, object], stream_mode: Modes, version: str) -> object:
+        mode, data = part
+        waits: tuple[object, ...] = ()
+        if isinstance(data, Standing):
+            waits = interrupts(data)
+            data = output(self.shape, data)
+            if waits and version == "v1":
+                data = {**(data if isinstance(data, dict) else {}), INTERRUPT: waits}
+        if version == "v2":
+            shown: dict[str, object] = {"type": mode, "ns": (), "data": data}
+            if mode == "values":
+                shown["interrupts"] = waits
+            return shown
+        return data if isinstance(stream_mode, str) else (mode, data)
+
+    # Looking ------------------------------------------------------------------------------
+
+    def get_state(self, config: Config) -> StateSnapshot:
+        """Return where a thread stands, or stood at the checkpoint that the config names.
+
+        Raises:
+            NoCheckpointer: The graph has none.
+            NoThreadId: The config names no thread.
+            Misuse: The checkpoint is not one of this thread.
+        """
+        shelf, settings = self._looking(config)
+        if settings.checkpoint:
+            for seen in history(self.shape, shelf.store, settings.thread):
+                if seen.checkpoint == settings.checkpoint:
+                    return snapshot(self.shape, seen)
+            raise Misuse(
+                f"Thread {settings.thread!r} has no checkpoint {settings.checkpoint}.",
+                hint="get_state_history lists them.",
+            )
+        standing = shelf.peek(settings.thread)
+        if not standing.checkpoint:
+            return StateSnapshot({}, (), dict(config), None, None, None, (), ())
+        return snapshot(self.shape, standing)
+
+    async def aget_state(self, config: Config) -> StateSnapshot:
+        """Return where a thread stands; see ``get_state``.
+
+        Raises:
+            NoCheckpointer: The graph has none.
+            NoThreadId: The config names no thread.
+            Misuse: The checkpoint is not one of this thread.
+        """
+        import asyncio
+
+        return await asyncio.to_thread(self.get_state, config)
+
+    def get_state_history(
+        self, config: Config, *, limit: int | None = None
+    ) -> Iterator[StateSnapshot]:
+        """Yield the states of a thread's checkpoints, newest first.
+
+        Args:
+            config: Names the thread, and (with a checkpoint) where to begin.
+            limit: How many at the most.
+
+        Raises:
+            NoCheckpointer: The graph has none.
+            NoThreadId: The config names no thread.
+        """
+        shelf, settings = self._looking(config)
+        seen = [
+            snapshot(self.shape, standing)
+            for standing in history(self.shape, shelf.store, settings.thread)
+            if not settings.checkpoint or standing.checkpoint <= settings.checkpoint
+        ]
+        seen.reverse()
+        return iter(seen if limit is None else seen[:limit])
+
+    async def aget_state_history(
+        self, config: Config, *, limit: int | None = None
+    ) -> AsyncIterator[StateSnapshot]:
+        """Yield the states of a thread's checkpoints, newest first; see ``get_state_history``.
+
+        Raises:
+            NoCheckpointer: The graph has none.
+            NoThreadId: The config names no thread.
+        """
+        import asyncio
+
+        seen = await asyncio.to_thread(
+            lambda: list(self.get_state_history(config, limit=limit))
+        )
+        for one in seen:
+            yield one
+
+    def _looking(self, config: Config) -> tuple[Shelf, Settings]:
+        if self._shelf is None:
+            raise NoCheckpointer(
+                f"Graph {self.name!r} keeps no state: it was built without a checkpointer.",
+                hint="compile(checkpointer=SqliteSaver('runs.db')).",
+            )
+        return self._shelf, read_config(config, saved=True)
+
+
+class _Options(NamedTuple):
+    context: object = None
+    before: Sequence[str] | str | None = None
+    after: Sequence[str] | str | None = None
+    unknown: Literal["refuse", "tell_model"] = "refuse"
+
+
+_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown")
+
+
+def _read_options(more: Mapping[str, Any]) -> _Options:
+    for key in more:
+        if key not in _OPTIONS:
+            raise Misuse(
+                f"There is no option {key!r}.{near(key, _OPTIONS)}",
+                hint=f"Known: version, stream_mode, {', '.join(_OPTIONS)}.",
+            )
+    unknown = more.get("on_unknown", "refuse")
+    if unknown not in ("refuse", "tell_model"):
+        raise Misuse(f"on_unknown is {unknown!r}.", hint='Known: "refuse", "tell_model".')
+    if more.get("durability") not in (None, "sync", "async", "exit"):
+        raise Misuse(f"durability is {more['durability']!r}.", hint='Known: "sync".')
+    return _Options(
+        more.get("context"), more.get("interrupt_before"), more.get("interrupt_after"), unknown
+    )
+
+
+def _read_modes(stream_mode: Modes) -> tuple[str, ...]:
+    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
+    for mode in modes:
+        if mode not in _MODES:
+            raise Misuse(
+                f"There is no stream mode {mode!r}.{near(mode, _MODES)}",
+                hint=f"Known: {', '.join(_MODES)}.",
+            )
+    return modes
+
+
+def _exhaust(parts: Any) -> Ending:
+    while True:
+        try:
+            next(parts)
+        except StopIteration as stop:
+            ending: Ending = stop.value
+            return ending
+
+
+def _mapped(parts: Any, shown: Any) -> Any:
+    try:
+        while True:
+            try:
+                part = next(parts)
+            except StopIteration as stop:
+                return stop.value
+            yield shown(part)
+    finally:
+        parts.close()

@@ -1,0 +1,99 @@
+"""What the stepper asks of its hand, and what a run is asked to do. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hitl.engine.standing import Standing
+from hitl.engine.task import Task
+from hitl.values import NO_ANSWER, Draft, Interrupt, ItemChange
+
+__all__ = ["Append", "Effect", "Emit", "Ending", "Load", "Look", "Request", "Settle", "Start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Read where the thread stands. Reply: ``Standing``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Find items by their own or their interrupt's id, closed ones too. Reply: a list."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Commit together, or not at all. Reply: ``Receipt``.
+
+    ``decision`` says that the items are a human's decisions: no head is compared and they are
+    kept even where another run holds the thread.
+    """
+
+    entries: tuple[Draft, ...] = ()
+    items: tuple[ItemChange, ...] = ()
+    lease: Literal["acquire", "release"] | None = None
+    decision: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin tasks; all of them belong to one superstep. No reply."""
+
+    tasks: Sequence[Task]
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Wait until at least one task has settled. Reply: all that have, in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Tell those who watch. No reply."""
+
+    mode: str
+    data: object
+
+
+Effect = Load | Look | Append | Start | Settle | Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run is asked to do.
+
+    Attributes:
+        input: A state to begin with, a ``Command``, or None to go on.
+        modes: Which parts are wanted by those who watch; empty where nobody does.
+        limit: The most supersteps that it may take.
+        by: Who answers, if it is an answer.
+        checkpoint: The checkpoint that the config names, 0 for the newest.
+        unknown: What new input does to a call whose outcome is not known.
+        before: Nodes before which it stops.
+        after: Nodes after which it stops.
+    """
+
+    input: object
+    modes: frozenset[str] = frozenset()
+    limit: int = 1000
+    by: str | None = None
+    checkpoint: int = 0
+    unknown: Literal["refuse", "tell_model"] = "refuse"
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    metadata: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: where it stands, and what waits for a human."""
+
+    standing: Standing
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+NOTHING = NO_ANSWER

@@ -1,0 +1,302 @@
+"""The builder: nodes and edges are added, checked and frozen into a graph that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Self
+
+from hitl.checkpoint import Checkpointer
+from hitl.engine.compiled import CompiledStateGraph
+from hitl.engine.merge import Channel
+from hitl.engine.schema import Schema, read_schema
+from hitl.engine.shape import Branch, Join, Node, Shape, injected, is_async
+from hitl.errors import Misuse, NoCheckpointer
+from hitl.ledger import near
+from hitl.values import END, START
+
+__all__ = ["StateGraph"]
+
+Fn = Callable[..., object]
+
+
+class StateGraph:
+    """A graph whose nodes read a shared state and write parts of it.
+
+    Args:
+        state_schema: A TypedDict, dataclass or pydantic model; a key that several nodes write
+            in one step is annotated with a reducer: ``Annotated[list, operator.add]``.
+            Or a bare ``Annotated[type, reducer]`` for a state that is one value.
+        context_schema: Not looked at; for your own documentation.
+        input_schema: What an input may hold, the state by default.
+        output_schema: What a result holds, the state by default.
+
+    Raises:
+        Misuse: A schema is no class of these kinds.
+    """
+
+    def __init__(
+        self,
+        state_schema: object,
+        context_schema: object = None,
+        *,
+        input_schema: object = None,
+        output_schema: object = None,
+    ) -> None:
+        self.schema = read_schema(state_schema)
+        self.context_schema = context_schema
+        self.input = self._schema(input_schema, "input_schema") or self.schema
+        self.output = self._schema(output_schema, "output_schema") or self.schema
+        self.nodes: dict[str, Node] = {}
+        self._channels: dict[str, Channel] = {}
+        self._edges: dict[str, list[str]] = {}
+        self._branches: dict[str, list[Branch]] = {}
+        self._joins: list[Join] = []
+
+    @staticmethod
+    def _schema(cls: object, what: str) -> Schema | None:
+        return None if cls is None else read_schema(cls, what)
+
+    def add_node(
+        self,
+        node: str | Fn,
+        action: Fn | None = None,
+        *,
+        metadata: Mapping[str, object] | None = None,
+        input_schema: object = None,
+        approves: bool = False,
+    ) -> Self:
+        """Add a node.
+
+        Args:
+            node: Its name, or the function, which then gives its name to it.
+            action: The function: ``fn(state)``, sync or async; it may also ask for
+                ``config``, ``runtime``, ``store`` or ``writer`` by parameter name.
+            metadata: Yours, kept with the node.
+            input_schema: A class that says which channels the node gets, and how.
+            approves: Whether it pauses for approvals, so that compiling without a
+                checkpointer is refused when the graph is run.
+
+        Returns:
+            This builder.
+
+        Raises:
+            Misuse: The name is taken or reserved, or the function cannot be called so.
+        """
+        name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
+        if fn is None or not callable(fn):
+            raise Misuse(
+                f"Node {name!r} has no function.", hint="add_node('name', function)."
+            )
+        if isinstance(fn, CompiledStateGraph):
+            raise Misuse(
+                f"Node {name!r} is a compiled graph; graphs inside graphs are not supported yet.",
+                hint="Call its nodes from this graph.",
+            )
+        if name in (START, END) or not name:
+            raise Misuse(f"{name!r} is no name for a node.")
+        if name in self.nodes:
+            raise Misuse(f"There is a node {name!r} already.")
+        self.nodes[name] = Node(
+            name,
+            fn,
+            injected(fn, f"Node {name!r}"),
+            is_async(fn),
+            self._schema(input_schema, f"input_schema of node {name!r}"),
+            dict(metadata or {}),
+            approves,
+        )
+        return self
+
+    def add_edge(self, start: str | Sequence[str], end: str) -> Self:
+        """Go from one node to another; from a list of nodes once all of them have run.
+
+        Raises:
+            Misuse: It starts at ``END`` or ends at ``START``.
+        """
+        if end == START or start == END:
+            raise Misuse(f"An edge from {start!r} to {end!r} is none.")
+        if isinstance(start, str):
+            targets = self._edges.setdefault(start, [])
+            if end not in targets:
+                targets.append(end)
+        else:
+            self._joins.append(Join(frozenset(start), end))
+        return self
+
+    def add_conditional_edges(
+        self,
+        source: str,
+        path: Fn,
+        path_map: Mapping[object, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """Ask a function of the state where to go after a node.
+
+        Args:
+            source: The node, or ``START``.
+            path: Returns a node's name, a ``Send``, a key of ``path_map``, or a list of them.
+            path_map: What the function's answers stand for; a list maps names to themselves.
+
+        Returns:
+            This builder.
+
+        Raises:
+            Misuse: The function cannot be called so.
+        """
+        if path_map is not None and not isinstance(path_map, Mapping):
+            path_map = {name: name for name in path_map}
+        what = f"The path function after {source!r}"
+        branch = Branch(path, path_map, injected(path, what), is_async(path))
+        self._branches.setdefault(source, []).append(branch)
+        return self
+
+    def add_sequence(self, nodes: Iterable[Fn | tuple[str, Fn]]) -> Self:
+        """Add nodes that follow one another.
+
+        Raises:
+            Misuse: There are none, or a name is taken.
+        """
+        previous: str | None = None
+        for node in nodes:
+            name, fn = node if isinstance(node, tuple) else (_name(node), node)
+            self.add_node(name, fn)
+            if previous is not None:
+                self.add_edge(previous, name)
+            previous = name
+        if previous is None:
+            raise Misuse("add_sequence() was given no nodes.")
+        return self
+
+    def set_entry_point(self, node: str) -> Self:
+        """Begin with a node."""
+        return self.add_edge(START, node)
+
+    def set_finish_point(self, node: str) -> Self:
+        """End after a node."""
+        return self.add_edge(node, END)
+
+    def set_conditional_entry_point(
+        self, path: Fn, path_map: Mapping[object, str] | Sequence[str] | None = None
+    ) -> Self:
+        """Ask a function of the input where to begin."""
+        return self.add_conditional_edges(START, path, path_map)
+
+    def compile(
+        self,
+        checkpointer: Checkpointer | bool | None = None,
+        *,
+        store: object = None,
+        interrupt_before: Sequence[str] | str | None = None,
+        interrupt_after: Sequence[str] | str | None = None,
+        name: str | None = None,
+    ) -> CompiledStateGraph:
+        """Check the graph and freeze it.
+
+        Args:
+            checkpointer: Where threads are kept; None or False for runs that are not saved.
+            store: Anything; passed through to nodes that ask for it.
+            interrupt_before: Nodes before which every run stops, ``"*"`` for all.
+            interrupt_after: Nodes after which every run stops, ``"*"`` for all.
+            name: The graph's name.
+
+        Returns:
+            The graph, ready to run; the builder can be used on.
+
+        Raises:
+            Misuse: An edge leads nowhere, nothing begins, a node is never reached, or a name
+                to stop at is no node.
+            NoCheckpointer: ``checkpointer=True``, which is for graphs inside graphs.
+        """
+        if checkpointer is True:
+            raise NoCheckpointer(
+                "checkpointer=True is for a graph inside another one.",
+                hint="Give a saver: compile(checkpointer=SqliteSaver('runs.db')).",
+            )
+        if checkpointer is not None and checkpointer is not False and not isinstance(
+            checkpointer, Checkpointer
+        ):
+            raise Misuse(
+                f"checkpointer is a {type(checkpointer).__name__}, which is no checkpointer.",
+                hint="Give InMemorySaver() or SqliteSaver('runs.db').",
+            )
+        shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
+        return CompiledStateGraph(shape, checkpointer or None, store)
+
+    def _freeze(
+        self, name: str, before: Sequence[str] | str | None, after: Sequence[str] | str | None
+    ) -> Shape:
+        self._check()
+        nodes = dict(self.nodes)
+        if START in self._branches:
+            nodes[START] = Node(START, lambda state: None)
+        channels: dict[str, Channel] = {}
+        for schema in (self.schema, self.input, self.output, *self._node_schemas()):
+            for key, channel in schema.channels.items():
+                if key not in channels or channels[key].reducer is None:
+                    channels[key] = channel
+        joins = {
+            source: tuple(join for join in self._joins if source in join.sources)
+            for join in self._joins
+            for source in join.sources
+        }
+        shape = Shape(
+            name,
+            self.schema,
+            self.input,
+            self.output,
+            channels,
+            nodes,
+            {START: (), **{source: tuple(ends) for source, ends in self._edges.items()}},
+            {source: tuple(branches) for source, branches in self._branches.items()},
+            joins,
+            self._stops(before, "interrupt_before"),
+            self._stops(after, "interrupt_after"),
+        )
+        return replace(shape, signature=shape.sign())
+
+    def _node_schemas(self) -> list[Schema]:
+        return [node.schema for node in self.nodes.values() if node.schema is not None]
+
+    def _stops(self, names: Sequence[str] | str | None, what: str) -> frozenset[str]:
+        if names == "*":
+            return frozenset(self.nodes)
+        for name in [names] if isinstance(names, str) else names or ():
+            self._known(name, what)
+        return frozenset([names] if isinstance(names, str) else names or ())
+
+    def _known(self, name: str, where: str) -> None:
+        if name not in self.nodes:
+            raise Misuse(
+                f"{where} names {name!r}, which is no node.{near(name, self.nodes)}",
+                hint=f"Nodes: {', '.join(self.nodes) or 'none yet'}.",
+            )
+
+    def _check(self) -> None:
+        if START not in self._edges and START not in self._branches and not any(
+            START in join.sources for join in self._joins
+        ):
+            raise Misuse(
+                "Nothing begins: no edge leaves START.", hint="add_edge(START, 'first')."
+            )
+        pairs = [(source, end) for source, ends in self._edges.items() for end in ends]
+        pairs += [(source, join.target) for join in self._joins for source in join.sources]
+        for source, end in pairs:
+            where = f"The edge {source!r} -> {end!r}"
+            if source != START:
+                self._known(source, where)
+            if end != END:
+                self._known(end, where)
+        for source, branches in self._branches.items():
+            if source != START:
+                self._known(source, "A conditional edge")
+            for branch in branches:
+                for end in (branch.path_map or {}).values():
+                    if end != END:
+                        self._known(end, f"The path_map after {source!r}")
+
+
+def _name(fn: Fn) -> str:
+    name = getattr(fn, "__name__", None) or type(fn).__name__
+    if name == "<lambda>":
+        raise Misuse("A lambda has no name.", hint="add_node('name', lambda state: ...).")
+    return str(name)

@@ -1,0 +1,108 @@
+"""Channels: how writes of one superstep become the next value of a key of the state."""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_origin
+
+from hitl.errors import InvalidUpdateError
+from hitl.ledger import near
+
+__all__ = ["Channel", "Write", "empty_of", "initial", "merge"]
+
+Reducer = Callable[[object, object], object]
+Write = tuple[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One key of the state.
+
+    Attributes:
+        name: The key.
+        reducer: Joins the old value and a write; None where a write replaces the value.
+        empty: Makes the value that a reducer starts from; None where the first write is it.
+    """
+
+    name: str
+    reducer: Reducer | None = None
+    empty: Callable[[], object] | None = None
+
+
+_CONCRETE: dict[object, Callable[[], object]] = {
+    collections.abc.Sequence: list,
+    collections.abc.MutableSequence: list,
+    collections.abc.Mapping: dict,
+    collections.abc.MutableMapping: dict,
+    collections.abc.Set: set,
+    collections.abc.MutableSet: set,
+}
+
+
+def empty_of(hint: object) -> Callable[[], object] | None:
+    """Return what makes an empty value of a type, or None where it has none."""
+    kind = get_origin(hint) or hint
+    if kind in _CONCRETE:
+        return _CONCRETE[kind]
+    if isinstance(kind, type):
+        try:
+            kind()
+        except Exception:  # a type that needs arguments has no empty value
+            return None
+        return kind
+    return None
+
+
+def initial(channels: Mapping[str, Channel]) -> dict[str, object]:
+    """Return the values of a state before anything was written."""
+    return {
+        name: channel.empty() for name, channel in channels.items() if channel.empty is not None
+    }
+
+
+def merge(
+    channels: Mapping[str, Channel], values: dict[str, object], writes: Iterable[Write]
+) -> dict[str, object]:
+    """Return the channels that writes change, with their new values; ``values`` is not changed.
+
+    Args:
+        channels: The graph's channels.
+        values: The state as it stands.
+        writes: All writes of a superstep, in the order of their tasks.
+
+    Raises:
+        InvalidUpdateError: A key is unknown, or one without a reducer is written twice.
+    """
+    changed: dict[str, object] = {}
+    for name, value in writes:
+        channel = channels.get(name)
+        if channel is None:
+            raise InvalidUpdateError(
+                f"The state has no key {name!r}." + near(name, channels),
+                hint=f"Known keys: {', '.join(channels)}.",
+                key=name,
+            )
+        if channel.reducer is None:
+            if name in changed:
+                raise InvalidUpdateError(
+                    f"The key {name!r} was written twice in one step, and it has no reducer.",
+                    hint=f"Annotate it: {name}: Annotated[list, operator.add].",
+                    key=name,
+                )
+            changed[name] = value
+        elif name in changed:
+            changed[name] = channel.reducer(changed[name], value)
+        elif name in values:
+            changed[name] = channel.reducer(_apart(values[name]), value)
+        else:
+            changed[name] = value
+    return changed
+
+
+def _apart(value: object) -> object:
+    """Give a reducer that works in place its own list or dict, never the committed one."""
+    if type(value) is list or type(value) is dict or type(value) is set:
+        return value.copy()
+    return value

@@ -1,0 +1,280 @@
+"""Entries as text: what each kind of run entry says, written and read in one place.
+
+Checkpoints (``input``, ``step``, ``update``, ``fork``) carry changes of channels and what is
+due; ``pause``, ``result``, ``intent`` and ``note`` add to the records of tasks. Channels are
+written as changes: ``{"k": n, "t": [...]}`` keeps the first n elements of a list and appends,
+``{"v": ...}`` replaces. A whole state is written (a *base*) when dead text outweighs the live.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+
+from hitl.codec import dumps, loads, pack, unpack
+from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
+from hitl.errors import Damaged, InvalidUpdateError
+from hitl.values import CHECKPOINTS, Entry, Json
+
+__all__ = [
+    "apply",
+    "checkpoint_body",
+    "intent_tree",
+    "is_wasteful",
+    "record_body",
+    "task_tree",
+]
+
+_SPARE = 16_384  # dead characters below which a base is never worth its bytes
+
+
+def is_wasteful(standing: Standing) -> bool:
+    """Return whether more dead text than live lies behind, so that a base pays off."""
+    live = sum(standing.live.values())
+    return standing.spent - live > max(live, _SPARE)
+
+
+def checkpoint_body(
+    standing: Standing, changed: Iterable[str], *, base: bool, first: bool, keep: bool = False
+) -> str:
+    """Return the text of a checkpoint entry, and remember what is committed by it.
+
+    Args:
+        standing: As it stands after the step.
+        changed: Names of the channels that the step wrote.
+        base: Write every channel whole.
+        first: The thread's first entry, or the first of a run: carries salt and signature.
+        keep: The records of the tasks that are due stay (an update of a paused thread).
+
+    Raises:
+        NotStorable: A value cannot be written; the path names it.
+        InvalidUpdateError: A committed element of a list was changed in place.
+    """
+    if base:
+        standing.kept.clear()
+        standing.spent = 0
+    names = list(standing.values) if base else list(changed)
+    channels = ",".join(f"{dumps(name)}:{_change(standing, name)}" for name in names)
+    head: dict[str, Json] = {
+        "n": standing.step,
+        "src": standing.source,
+        "due": [_due(due) for due in standing.due],
+    }
+    if standing.arrived:
+        head["joins"] = {name: list(nodes) for name, nodes in standing.arrived.items()}
+    if base or first:
+        head["salt"] = standing.salt
+        head["sig"] = standing.signature
+        head["meta"] = dict(standing.metadata)
+    if keep:
+        head["keep"] = True
+    if base:
+        head["base"] = True
+    return f'{dumps(head)[:-1]},"ch":{{{channels}}}}}'
+
+
+def _due(due: Due) -> Json:
+    node, arg = due
+    return [node] if arg is NO_ARG else [node, pack(arg, f"Send({node!r}).arg")]
+
+
+def _change(standing: Standing, name: str) -> str:
+    value = standing.values[name]
+    text, live = _list_change(standing, name, value) if type(value) is list else (
+        _whole(standing, name, value)
+    )
+    standing.live[name] = live
+    standing.spent += len(text)
+    return text
+
+
+def _whole(standing: Standing, name: str, value: object) -> tuple[str, int]:
+    standing.kept.pop(name, None)
+    text = dumps({"v": pack(value, f"state[{name!r}]")})
+    return text, len(text)
+
+
+def _list_change(standing: Standing, name: str, value: list[object]) -> tuple[str, int]:
+    kept = standing.kept.get(name)
+    old = kept.elements if kept is not None else []
+    keep = _common(old, value)
+    if kept is not None and keep and keep == len(old):
+        _check_last(kept, name, keep)
+    tail = [
+        pack(value[index], f"state[{name!r}][{index}]") for index in range(keep, len(value))
+    ]
+    text = dumps({"k": keep, "t": tail})
+    last = dumps(tail[-1]) if tail else kept.last if kept is not None and keep == len(old) else ""
+    standing.kept[name] = Kept(value.copy(), last)
+    before = standing.live.get(name, 0)
+    share = before if keep == len(old) else before * keep // (len(old) or 1)
+    return text, len(text) + (share if keep else 0)
+
+
+def _common(old: list[object], new: list[object]) -> int:
+    """Return how many first elements are the very same objects in both."""
+    count = min(len(old), len(new))
+    if all(map(operator.is_, old, new)):
+        return count
+    return next(i for i in range(count) if old[i] is not new[i])
+
+
+def _check_last(kept: Kept, name: str, keep: int) -> None:
+    if kept.last and dumps(pack(kept.elements[keep - 1], name)) != kept.last:
+        raise InvalidUpdateError(
+            f"Element {keep - 1} of {name!r} was changed in place after it was committed.",
+            hint="Write a changed copy; committed values belong to the log.",
+            key=name,
+        )
+
+
+def task_tree(record: Record, node: str, asked: Sequence[Asked] = ()) -> dict[str, Json]:
+    """Return what a task that settled leaves: done, an error, or new questions."""
+    if record.done is not None:
+        return {
+            "w": [[key, pack(value, f"{node}: {key}")] for key, value in record.done.writes],
+            "go": [_due(due) for due in record.done.goto],
+        }
+    if record.error is not None:
+        return {"err": record.error}
+    paused: list[Json] = [key for key, intent in record.intents.items() if intent.paused]
+    tree: dict[str, Json] = {"ask": [_asked_tree(question, node) for question in asked]}
+    if paused:
+        tree["in"] = paused
+    return tree
+
+
+def _asked_tree(asked: Asked, node: str) -> dict[str, Json]:
+    tree: dict[str, Json] = {
+        "id": asked.id,
+        "v": pack(asked.value, f"{node}: interrupt"),
+        "items": list(asked.items),
+    }
+    if asked.lost:
+        tree["lost"] = asked.lost
+    return tree
+
+
+def record_body(trees: Mapping[int, dict[str, Json]]) -> str:
+    """Return the text of an entry that adds to the records of tasks, by place."""
+    return dumps({"tasks": {str(place): tree for place, tree in trees.items()}})
+
+
+def apply(standing: Standing, entry: Entry) -> None:
+    """Let an entry change where a thread stands; decisions and the like change nothing here.
+
+    Raises:
+        Damaged: The entry cannot be read.
+    """
+    try:
+        if entry.kind in CHECKPOINTS:
+            _apply_checkpoint(standing, entry)
+        elif entry.kind in ("pause", "result", "intent", "note"):
+            body = loads(entry.body)
+            for place, tree in body["tasks"].items():  # type: ignore[index,call-overload,union-attr]
+                _apply_task(standing.record(int(place)), tree)
+            standing.head = entry.seq
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        if isinstance(error, Damaged):
+            raise
+        raise Damaged(
+            f"Entry {entry.seq} ({entry.kind}) of thread {standing.thread!r} cannot be read: "
+            f"{type(error).__name__}: {error}.",
+            hint="`hitl log` shows the thread; other threads are not affected.",
+            thread=standing.thread,
+            seq=entry.seq,
+        ) from error
+
+
+def _apply_checkpoint(standing: Standing, entry: Entry) -> None:
+    body = loads(entry.body)
+    assert isinstance(body, dict)
+    if body.get("base"):
+        standing.values.clear()
+        standing.kept.clear()
+        standing.live.clear()
+        standing.spent = 0
+    if "salt" in body:
+        standing.salt = str(body["salt"])
+        standing.signature = str(body["sig"])
+        standing.metadata = body["meta"]  # type: ignore[assignment]
+    for name, tree in body["ch"].items():  # type: ignore[union-attr]
+        _apply_change(standing, name, tree)
+    standing.step = int(body["n"])  # type: ignore[arg-type]
+    standing.source = str(body["src"])
+    standing.due = [_read_due(tree) for tree in body["due"]]  # type: ignore[union-attr]
+    standing.arrived = {k: list(v) for k, v in (body.get("joins") or {}).items()}  # type: ignore[union-attr,arg-type]
+    if not body.get("keep"):
+        standing.records = {}
+    standing.before, standing.checkpoint = standing.checkpoint, entry.seq
+    standing.head, standing.at = entry.seq, entry.at
+
+
+def _apply_change(standing: Standing, name: str, tree: Json) -> None:
+    assert isinstance(tree, dict)
+    text = dumps(tree)
+    standing.spent += len(text)
+    if "v" in tree:
+        standing.values[name] = unpack(tree["v"])
+        standing.kept.pop(name, None)
+        standing.live[name] = len(text)
+        return
+    keep, tail = int(tree["k"]), tree["t"]  # type: ignore[arg-type]
+    kept = standing.kept.get(name)
+    old = kept.elements if kept is not None else []
+    if keep > len(old) or not isinstance(tail, list):
+        raise Damaged(f"A change of {name!r} keeps {keep} of {len(old)} elements.")
+    before = standing.live.get(name, 0)
+    elements = old[:keep] + [unpack(element) for element in tail]
+    last = dumps(tail[-1]) if tail else kept.last if kept and keep == len(old) else ""
+    standing.kept[name] = Kept(elements, last)
+    standing.values[name] = elements.copy()
+    standing.live[name] = len(text) + (before * keep // len(old) if old else 0)
+
+
+def _read_due(tree: Json) -> Due:
+    assert isinstance(tree, list)
+    return (str(tree[0]), NO_ARG if len(tree) == 1 else unpack(tree[1]))
+
+
+def _apply_task(record: Record, tree: Json) -> None:
+    assert isinstance(tree, dict)
+    if "w" in tree:
+        writes = [(str(key), unpack(value)) for key, value in tree["w"]]  # type: ignore[union-attr,misc]
+        record.done = Done(writes, [_read_due(due) for due in tree["go"]])  # type: ignore[union-attr]
+        record.error = None
+    if "err" in tree:
+        record.error = str(tree["err"])
+    for ask in tree.get("ask") or ():  # type: ignore[union-attr]
+        _apply_ask(record, ask)
+    for key in tree.get("in") or ():  # type: ignore[union-attr]
+        record.intents[str(key)].paused = True
+    for key, note in (tree.get("notes") or {}).items():  # type: ignore[union-attr]
+        record.notes[key] = note
+    for key, intent in (tree.get("intents") or {}).items():  # type: ignore[union-attr]
+        record.intents[key] = read_intent(intent)
+
+
+def _apply_ask(record: Record, tree: Json) -> None:
+    assert isinstance(tree, dict)
+    items = tuple(str(id) for id in tree["items"])  # type: ignore[union-attr]
+    asked = Asked(str(tree["id"]), unpack(tree["v"]), items, str(tree.get("lost") or ""))
+    record.asked.append(asked)
+    if asked.lost:
+        record.intents[asked.lost].outcome = items[0]
+
+
+def intent_tree(intent: Intent) -> dict[str, Json]:
+    """Return an intent as it is written; ``read_intent`` reads it back."""
+    return {
+        "n": intent.attempt,
+        "safe": intent.safe,
+        "subject": intent.subject,
+        "item": intent.item,
+    }
+
+
+def read_intent(tree: Json) -> Intent:
+    """Return an intent as it was written."""
+    assert isinstance(tree, dict)
+    return Intent(int(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"]))  # type: ignore[arg-type]

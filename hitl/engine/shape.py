@@ -1,0 +1,140 @@
+"""A graph, frozen and checked: nodes, edges, branches, and the signature over them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from hitl.engine.merge import Channel
+from hitl.engine.schema import Schema
+from hitl.errors import Misuse
+
+__all__ = ["Branch", "Join", "Node", "Shape", "injected", "is_async"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node.
+
+    Attributes:
+        name: Its name.
+        fn: What it runs: ``fn(state)``, with ``config`` or ``runtime`` where it asks for them.
+        injects: Names of the parameters it asks for beside the state.
+        is_async: Whether it must be awaited.
+        schema: How its state is built, None for the graph's own schema.
+        metadata: The user's.
+        approves: Whether it may pause for an approval, so that a checkpointer must be there.
+    """
+
+    name: str
+    fn: Callable[..., object]
+    injects: tuple[str, ...] = ()
+    is_async: bool = False
+    schema: Schema | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    approves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A conditional edge: a function of the state that says where to go."""
+
+    path: Callable[..., object]
+    path_map: Mapping[object, str] | None
+    injects: tuple[str, ...] = ()
+    is_async: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """An edge that waits until all of its sources have been reached."""
+
+    sources: frozenset[str]
+    target: str
+
+    @property
+    def key(self) -> str:
+        """Return the name under which arrivals are kept."""
+        return "+".join(sorted(self.sources)) + ">" + self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Everything that a run needs to know of a graph; immutable, shared by all runs.
+
+    Attributes:
+        name: The graph's name.
+        schema: The state.
+        input: What an input may hold.
+        output: What a result holds.
+        channels: All channels by name.
+        nodes: All nodes by name.
+        edges: Plain edges by source, ``START`` included.
+        branches: Conditional edges by source.
+        joins: The joins that each source is a part of.
+        before: Nodes before which every run stops.
+        after: Nodes after which every run stops.
+    """
+
+    name: str
+    schema: Schema
+    input: Schema
+    output: Schema
+    channels: Mapping[str, Channel]
+    nodes: Mapping[str, Node]
+    edges: Mapping[str, tuple[str, ...]]
+    branches: Mapping[str, tuple[Branch, ...]]
+    joins: Mapping[str, tuple[Join, ...]]
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    signature: str = ""
+
+    def sign(self) -> str:
+        """Return a hash over the names of nodes, edges and channels."""
+        facts = (
+            sorted(self.nodes),
+            sorted((source, targets) for source, targets in self.edges.items()),
+            sorted((source, len(paths)) for source, paths in self.branches.items()),
+            sorted(self.channels),
+        )
+        return hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()
+
+
+_INJECTED = ("config", "runtime", "store", "writer")
+
+
+def injected(fn: Callable[..., object], what: str) -> tuple[str, ...]:
+    """Return which parameters beside the state a node or a path function asks for.
+
+    Raises:
+        Misuse: It takes no state, or needs a parameter that nobody gives.
+    """
+    try:
+        parameters = list(inspect.signature(fn).parameters.values())
+    except (ValueError, TypeError):
+        return ()
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not places and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        raise Misuse(f"{what} takes no argument.", hint="It gets the state: def node(state).")
+    rest = [p for p in parameters if p not in places[:1]]
+    wanted = [p.name for p in rest if p.name in _INJECTED]
+    for parameter in rest:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name not in _INJECTED and parameter.default is parameter.empty:
+            raise Misuse(
+                f"{what} has the parameter {parameter.name!r}, which nobody gives.",
+                hint=f"Beside the state a node can ask for: {', '.join(_INJECTED)}.",
+            )
+    return tuple(wanted)
+
+
+def is_async(fn: Callable[..., object]) -> bool:
+    """Return whether calling a function gives something to await."""
+    call = getattr(fn, "__call__", fn)  # noqa: B004 - the method, to look at, not to test
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(call)
+
+
+Awaited = Awaitable[object]

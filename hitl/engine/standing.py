@@ -1,0 +1,144 @@
+"""Where a thread stands: the fold of its entries, as the engine works with it.
+
+A ``Standing`` is the state at the newest checkpoint of a branch, what is due next, and what
+the tasks of that superstep have left so far. The engine changes it only together with a
+commit; ``record`` writes the same changes as entries and reads them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hitl.values import Item, Json
+
+__all__ = ["NO_ARG", "Asked", "Done", "Due", "Intent", "Kept", "Record", "Standing"]
+
+
+class _NoArg:
+    def __repr__(self) -> str:
+        return "NO_ARG"
+
+
+NO_ARG = _NoArg()
+"""The mark of a task that gets the state, where a ``Send`` brings its own argument."""
+
+Due = tuple[str, object]
+"""One task that is due: the node's name, and its argument or ``NO_ARG``."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """One question of a task.
+
+    Attributes:
+        id: The interrupt's id.
+        value: What was asked.
+        items: The ids of its items, in order.
+        lost: The key of the intent whose outcome is asked for; empty for the task's own
+            questions, which alone are answered by position.
+    """
+
+    id: str
+    value: object
+    items: tuple[str, ...]
+    lost: str = ""
+
+
+@dataclass(slots=True)
+class Done:
+    """What a finished task wrote and where it wants to go."""
+
+    writes: list[tuple[str, object]]
+    goto: list[Due]
+
+
+@dataclass(slots=True)
+class Intent:
+    """A call that was about to start: how often, whether it may start again by itself.
+
+    Attributes:
+        attempt: Counts from 1.
+        safe: Whether the call may run again under the same key (pure or idempotent).
+        subject: ``{"name", "args"}`` of the call.
+        item: Id of the item that allowed it, empty for a free call.
+        paused: Whether the body paused, so that entering it again is right.
+        outcome: Id of the item that asks whether it happened, once one is asked.
+    """
+
+    attempt: int
+    safe: bool
+    subject: Json
+    item: str = ""
+    paused: bool = False
+    outcome: str = ""
+
+
+@dataclass(slots=True)
+class Record:
+    """What one task of the current superstep has left in the log so far."""
+
+    asked: list[Asked] = field(default_factory=list)
+    notes: dict[str, Json] = field(default_factory=dict)
+    intents: dict[str, Intent] = field(default_factory=dict)
+    done: Done | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is committed of a list channel: its elements, and the text of the last one."""
+
+    elements: list[object]
+    last: str = ""
+
+
+@dataclass(slots=True)
+class Standing:
+    """A thread at one checkpoint.
+
+    Attributes:
+        thread: The thread's id; empty for a run that is not saved.
+        salt: The thread's secret, from which ids are derived.
+        signature: Of the graph that wrote the newest checkpoint.
+        head: Number of the newest run entry, 0 before the first.
+        checkpoint: Number of the newest checkpoint entry.
+        before: Number of the checkpoint before that one, 0 for none.
+        step: Number of the superstep that the checkpoint ended; -1 for an input.
+        source: ``input``, ``loop``, ``update`` or ``fork``.
+        at: When the checkpoint was written.
+        values: The channels' values.
+        due: The tasks that run next; a task's *place* is its index here.
+        records: What those tasks have left, by place.
+        arrived: For each join, the nodes that have reached it.
+        kept: What is committed of each list channel.
+        live: Size of each channel's content, in characters.
+        spent: Characters written for channels since the newest base.
+        metadata: The config's own metadata of the newest input.
+        items: The thread's live items by id.
+    """
+
+    thread: str = ""
+    salt: str = ""
+    signature: str = ""
+    head: int = 0
+    checkpoint: int = 0
+    before: int = 0
+    step: int = -2
+    source: str = "input"
+    at: float = 0.0
+    values: dict[str, object] = field(default_factory=dict)
+    due: list[Due] = field(default_factory=list)
+    records: dict[int, Record] = field(default_factory=dict)
+    arrived: dict[str, list[str]] = field(default_factory=dict)
+    kept: dict[str, Kept] = field(default_factory=dict)
+    live: dict[str, int] = field(default_factory=dict)
+    spent: int = 0
+    metadata: dict[str, Json] = field(default_factory=dict)
+    items: dict[str, Item] = field(default_factory=dict)
+
+    def record(self, place: int) -> Record:
+        """Return the record of a task, a new one where it has none yet."""
+        found = self.records.get(place)
+        if found is None:
+            found = self.records[place] = Record()
+        return found

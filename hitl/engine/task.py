@@ -1,0 +1,230 @@
+"""One execution of a node: what it is given, what it asks, what it leaves.
+
+A task knows its run's journal, but not how anything is stored or scheduled.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hitl.engine.merge import merge
+from hitl.engine.plan import read_return, read_route
+from hitl.engine.runtime import Runtime
+from hitl.engine.shape import Branch, Node, Shape
+from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
+from hitl.errors import Misuse, NoCheckpointer
+from hitl.ledger import Ask, answer, answered, items_of
+from hitl.values import Config, Item, ItemChange, Json, derive
+
+__all__ = ["CURRENT", "Journal", "Pause", "RunFacts", "Task"]
+
+
+class Pause(BaseException):
+    """Unwinds a task that has asked; the record made before it is raised decides."""
+
+
+class Journal(Protocol):
+    """How a running task commits: the run's one writer, seen from inside a task."""
+
+    saved: bool
+
+    def intent(
+        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
+    ) -> None:
+        """Commit that a call is about to start."""
+        ...
+
+    def note(self, place: int, key: str, value: Json) -> None:
+        """Commit the result of something that must not run twice."""
+        ...
+
+
+@dataclass(slots=True)
+class RunFacts:
+    """What all tasks of a run share."""
+
+    shape: Shape
+    thread: str
+    salt: str
+    config: Config
+    runtime: Runtime
+    journal: Journal
+    items: dict[str, Item]
+    now: Callable[[], float]
+    lost_calls: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One execution of a node.
+
+    Attributes:
+        place: Its index among the tasks of the superstep.
+        node: The node.
+        arg: Its own argument, or ``NO_ARG`` for the state.
+        values: The state before the superstep; never changed by the task.
+        checkpoint: Number of the checkpoint it runs from.
+        record: What it has left in the log so far.
+        run: What it shares with the other tasks of the run.
+        asks: How often it has asked in this execution.
+        asked: A new question without an answer, if it paused.
+        new_items: The items of that question.
+        moves: Changes of items to commit when it is done.
+        writes: What it wrote, once it is done.
+        goto: Where it wants to go.
+        error: What it raised.
+        raw: What the node returned, for those who watch.
+    """
+
+    place: int
+    node: Node
+    arg: object
+    values: dict[str, object]
+    checkpoint: int
+    record: Record
+    run: RunFacts
+    asks: int = 0
+    steps: int = 0
+    asked: Asked | None = None
+    new_items: list[Item] = field(default_factory=list)
+    moves: dict[str, ItemChange] = field(default_factory=dict)
+    writes: list[tuple[str, object]] = field(default_factory=list)
+    goto: list[Due] = field(default_factory=list)
+    error: Exception | None = None
+    raw: object = None
+
+    @property
+    def id(self) -> str:
+        """Return the task's id, which follows from its position."""
+        return derive(self.run.salt, "task", self.checkpoint, self.node.name, self.place)
+
+    def start(self) -> object:
+        """Call the node; for an async one the result is to be awaited."""
+        node, shape = self.node, self.run.shape
+        if self.arg is NO_ARG:
+            state = (node.schema or shape.schema).build(self.values)
+        else:
+            state = self.arg
+        if not node.injects:
+            return node.fn(state)
+        return node.fn(state, **self.given(node.injects))
+
+    def given(self, names: Sequence[str]) -> dict[str, object]:
+        """Return what a function asks for beside the state, by parameter name."""
+        runtime = self.run.runtime
+        have: Mapping[str, object] = {
+            "config": self.run.config,
+            "runtime": runtime,
+            "store": runtime.store,
+            "writer": runtime.stream_writer,
+        }
+        return {name: have[name] for name in names}
+
+    def finish(self, value: object) -> list[Branch]:
+        """Take what the node returned; return the branches that are still to be asked."""
+        if self.asked is not None:
+            warnings.warn(
+                f"Node {self.node.name!r} went on after interrupt() had paused it; what it "
+                "returned is dropped.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return []
+        self.raw = value
+        shape = self.run.shape
+        self.writes, self.goto = read_return(shape, self.node, value)
+        for target in shape.edges.get(self.node.name, ()):
+            self.goto.append((target, NO_ARG))
+        return list(shape.branches.get(self.node.name, ()))
+
+    def ask_branch(self, branch: Branch) -> object:
+        """Call a branch's path function on the state as the task leaves it."""
+        shape = self.run.shape
+        after = {**self.values, **merge(shape.channels, self.values, self.writes)}
+        return branch.path(shape.schema.build(after), **self.given(branch.injects))
+
+    def route(self, branch: Branch, chosen: object) -> None:
+        """Take what a path function chose."""
+        self.goto.extend(read_route(self.run.shape, branch, chosen, self.node.name))
+
+    def done(self) -> Done:
+        """Return what the finished task leaves."""
+        return Done(self.writes, self.goto)
+
+    # What runs inside the node -----------------------------------------------------------
+
+    def ask(self, asks: Sequence[Ask], value: Callable[[Sequence[str]], object]) -> object:
+        """Return the answer to the task's next question, or pause the task with it.
+
+        Args:
+            asks: What there is to decide.
+            value: Makes the interrupt's value, given the ids of the items.
+
+        Raises:
+            Pause: There is no answer yet; the question has been recorded.
+        """
+        if not self.run.journal.saved:
+            raise NoCheckpointer(
+                f"Node {self.node.name!r} asks a human, but the graph was compiled without a "
+                "checkpointer, so that the run could never be resumed.",
+                hint="compile(checkpointer=SqliteSaver('runs.db')), or InMemorySaver() in tests.",
+                node=self.node.name,
+            )
+        if self.asked is not None:
+            raise Pause
+        number, self.asks = self.asks, self.asks + 1
+        own = [asked for asked in self.record.asked if not asked.lost]
+        if number < len(own):
+            items = [self.run.items[id] for id in own[number].items]
+            if answered(items):
+                return answer(items)
+            raise Pause  # it waits already
+        self._put(number, asks, value)
+        raise Pause
+
+    def _put(
+        self, number: int, asks: Sequence[Ask], value: Callable[[Sequence[str]], object]
+    ) -> None:
+        run = self.run
+        position = (self.checkpoint, self.node.name, self.place, number)
+        interrupt = derive(run.salt, "ask", *position)
+        single = asks[0].kind == "question"
+        ids = tuple(
+            interrupt if single else derive(run.salt, "item", *position, index)
+            for index in range(len(asks))
+        )
+        self.new_items = items_of(
+            asks, ids, interrupt, thread=run.thread, path=self.node.name, at=run.now()
+        )
+        self.asked = Asked(interrupt, value(ids), ids)
+        for intent in self.record.intents.values():
+            intent.paused = True
+
+    def next_note(self, name: str) -> tuple[str, bool]:
+        """Return the key of the next ``step`` of this execution, and whether it is known.
+
+        Raises:
+            Misuse: The code has changed the order of its steps since the note was taken.
+        """
+        number, self.steps = self.steps, self.steps + 1
+        key = f"step:{number}:{name}"
+        if key in self.record.notes:
+            return key, True
+        for known in self.record.notes:
+            if known.startswith(f"step:{number}:"):
+                raise Misuse(
+                    f"step() number {number} of node {self.node.name!r} is {name!r} now; it was "
+                    f"{known.split(':', 2)[2]!r} when its result was kept.",
+                    hint="Keep the order of steps while a thread is paused in this node.",
+                )
+        return key, False
+
+
+CURRENT: ContextVar[Task | None] = ContextVar("hitl_task", default=None)
+"""The task whose node is running here."""
+
+Awaited = Awaitable[object]

@@ -1,0 +1,133 @@
+"""What waits on a thread, and which of its tasks can run. Pure reading of a standing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hitl.engine.standing import Asked, Intent, Record, Standing
+from hitl.errors import OutcomeUnknown
+from hitl.ledger import Ask, items_of, move
+from hitl.values import Interrupt, Item, ItemChange, derive, fingerprint
+
+__all__ = ["delivered", "interrupts", "lost", "outcome_asks", "ready", "refuse_lost", "waiting"]
+
+
+def waiting(standing: Standing, record: Record) -> list[Asked]:
+    """Return the questions of a task that have not been answered in full."""
+    return [
+        asked
+        for asked in record.asked
+        if any(standing.items[id].decision is None for id in asked.items if id in standing.items)
+    ]
+
+
+def interrupts(standing: Standing) -> tuple[Interrupt, ...]:
+    """Return everything that waits for a human on a thread, in the order of its tasks."""
+    if not standing.records:
+        return ()
+    return tuple(
+        Interrupt(asked.value, asked.id)
+        for place in sorted(standing.records)
+        if standing.records[place].done is None
+        for asked in waiting(standing, standing.records[place])
+    )
+
+
+def lost(record: Record) -> list[tuple[str, Intent]]:
+    """Return the calls of a task that started, left no result, and may not start again."""
+    if record.done is not None:
+        return []
+    return [
+        (key, intent)
+        for key, intent in record.intents.items()
+        if not intent.safe and not intent.paused and not intent.outcome
+    ]
+
+
+def ready(standing: Standing) -> list[int]:
+    """Return the places of the tasks that can run now."""
+    if not standing.records:
+        return list(range(len(standing.due)))
+    return [
+        place
+        for place in range(len(standing.due))
+        if (record := standing.records.get(place)) is None
+        or (record.done is None and not waiting(standing, record) and not lost(record))
+    ]
+
+
+def outcome_asks(
+    standing: Standing, at: float
+) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
+    """Return the questions to put for calls whose outcome is not known, by place.
+
+    With them go the changes of items: the new items, and the lost calls' own.
+    """
+    asked: dict[int, list[Asked]] = {}
+    changes: list[ItemChange] = []
+    for place, record in standing.records.items():
+        for key, intent in lost(record):
+            question, items = _outcome(standing, place, key, intent, at)
+            asked.setdefault(place, []).append(question)
+            changes.extend(ItemChange(item) for item in items)
+            own = standing.items.get(intent.item)
+            if own is not None and own.state == "started":
+                changes.append(move(own, "lose"))
+    return asked, changes
+
+
+def _outcome(
+    standing: Standing, place: int, key: str, intent: Intent, at: float
+) -> tuple[Asked, list[Item]]:
+    node = standing.due[place][0]
+    position = ("outcome", standing.checkpoint, place, key, intent.attempt)
+    id = derive(standing.salt, *position)
+    subject = dict(intent.subject) if isinstance(intent.subject, dict) else {}
+    name = str(subject.get("name", node))
+    subject["description"] = (
+        f"The call of {name!r} was started (attempt {intent.attempt}) and left no result; "
+        "whether it took effect is not known. Answer 'respond' with its result if it happened, "
+        "'retry' if it did not, 'reject' to give it up."
+    )
+    ask = Ask(
+        "outcome",
+        fingerprint(name, subject.get("args")),
+        subject,
+        ("respond", "retry", "reject"),
+        call_id=str(subject.pop("call_id", None) or ""),
+    )
+    items = items_of([ask], [id], id, thread=standing.thread, path=node, at=at)
+    value = {
+        "outcome_unknown": {"id": id, **subject},
+        "allowed_decisions": list(ask.allowed),
+    }
+    return Asked(id, value, (id,), key), items
+
+
+def delivered(standing: Standing, record: Record, skip: Iterable[str] = ()) -> list[ItemChange]:
+    """Return the moves of decided items whose task has taken the answers."""
+    done = set(skip)
+    changes: list[ItemChange] = []
+    for asked in record.asked:
+        for id in asked.items:
+            item = standing.items.get(id)
+            if item is None or item.state != "decided" or id in done:
+                continue
+            runs = item.kind == "action" and item.decision is not None and (
+                item.decision.type in ("approve", "edit")
+            )
+            changes.append(move(item, "clear" if runs else "close"))
+    return changes
+
+
+def refuse_lost(standing: Standing) -> OutcomeUnknown:
+    """Return the error for new input on a thread that holds a call of unknown outcome."""
+    ids = [item.id for item in standing.items.values() if item.kind == "outcome"]
+    return OutcomeUnknown(
+        f"Thread {standing.thread!r} holds a call that was started and left no result; new "
+        "input would close it unseen.",
+        hint=f"Settle it first: respond, retry or reject item {', '.join(ids)}; or invoke with "
+        'on_unknown="tell_model".',
+        thread=standing.thread,
+        items=tuple(ids),
+    )

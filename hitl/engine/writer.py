@@ -1,0 +1,163 @@
+"""The run's one writer: it holds the thread's lease and knows the head that it extends.
+
+Everything that a run commits goes through it, from the stepper and from inside tasks, so that
+parallel tasks never compete. It lives as long as one run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from hitl.checkpoint import Checkpointer, activate, new_owner, retire
+from hitl.engine.effects import Append
+from hitl.engine.keeper import keep, let_go
+from hitl.engine.record import intent_tree, record_body
+from hitl.engine.standing import Intent
+from hitl.errors import NoCheckpointer, Stale
+from hitl.values import LIVE, RUN_KINDS, Commit, Draft, Item, ItemChange, Json, Receipt
+
+__all__ = ["NoJournal", "Writer"]
+
+
+class NoJournal:
+    """The journal of a run that is not saved: there is nothing to write intents to."""
+
+    saved = False
+    blocking = False
+
+    def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
+        """Do nothing."""
+
+    def note(self, place: int, key: str, value: Json) -> None:
+        """Do nothing."""
+
+    def release(self) -> None:
+        """Do nothing."""
+
+    def append(self, effect: Append) -> Receipt:
+        """Refuse: a run that is not saved commits nothing.
+
+        Raises:
+            NoCheckpointer: Always.
+        """
+        raise NoCheckpointer("This graph was compiled without a checkpointer.")
+
+
+class Writer:
+    """The journal of a run that is saved.
+
+    Args:
+        store: Where the thread is kept.
+        thread: Its id.
+    """
+
+    saved = True
+
+    def __init__(self, store: Checkpointer, thread: str) -> None:
+        self.store = store
+        self.thread = thread
+        self.blocking = store.blocking
+        self.head = 0
+        self.seq = 0
+        self.born = 0.0
+        self.fence: int | None = None
+        self.items: dict[str, Item] = {}
+        self._owner = ""
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def append(self, effect: Append) -> Receipt:
+        """Commit what the stepper wants committed together.
+
+        Raises:
+            Busy, Stale, Conflict, StoreFailed: See ``Checkpointer.append``.
+        """
+        with self._lock:
+            return self._append(effect.entries, effect.items, effect.lease, effect.decision)
+
+    def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
+        """Commit that a call is about to start, together with the moves of its items."""
+        body = record_body({place: {"intents": {key: intent_tree(intent)}}})
+        self._task_entry("intent", body, moves)
+
+    def note(self, place: int, key: str, value: Json) -> None:
+        """Commit the result of something that must not run twice."""
+        self._task_entry("note", record_body({place: {"notes": {key: value}}}), ())
+
+    def _task_entry(self, kind: str, body: str, moves: Sequence[ItemChange]) -> None:
+        with self._lock:
+            if self._closed or self.fence is None:
+                raise Stale(
+                    f"The run of thread {self.thread!r} is over; a task of it still goes on.",
+                    hint="What it was about to start has not been started.",
+                    thread=self.thread,
+                )
+            self._append((Draft(kind, body),), tuple(moves), None, False)
+            for change in moves:
+                if change.item.state in LIVE:
+                    self.items[change.item.id] = change.item
+                else:
+                    self.items.pop(change.item.id, None)
+
+    def _append(
+        self,
+        entries: tuple[Draft, ...],
+        items: tuple[ItemChange, ...],
+        lease: str | None,
+        decision: bool,
+    ) -> Receipt:
+        if lease == "acquire":
+            if self.fence is not None:
+                lease = None
+            elif not self._owner:
+                self._owner = new_owner()
+                activate(self._owner)
+        runs = any(draft.kind in RUN_KINDS for draft in entries)
+        receipt = self.store.append(
+            Commit(
+                self.thread,
+                tuple(Draft(d.kind, d.body, self.head, d.base) for d in entries),
+                items,
+                self.head if runs else None,
+                self.fence,
+                lease,  # type: ignore[arg-type]
+                self._owner,
+                decision,
+            )
+        )
+        if receipt.seqs:
+            self.seq = receipt.seqs[-1]
+            if runs:
+                self.head = self.seq
+        self.fence = None if lease == "release" else receipt.fence
+        if lease == "acquire" and self.fence is not None:
+            keep(self)
+        return receipt
+
+    def renew(self) -> None:
+        """Move the end of the lease, while a task takes long."""
+        with self._lock:
+            if self.fence is not None:
+                commit = Commit(
+                    self.thread, fence=self.fence, lease="renew", owner=self._owner
+                )
+                self.store.append(commit)
+
+    def release(self) -> None:
+        """Give the lease back if it is still held, and let no task write any more."""
+        with self._lock:
+            self._closed = True
+            fence, self.fence = self.fence, None
+            try:
+                if fence is not None:
+                    commit = Commit(
+                        self.thread, fence=fence, lease="release", owner=self._owner
+                    )
+                    self.store.append(commit)
+            finally:
+                if self._owner:
+                    retire(self._owner)
+                    self._owner = ""
+                let_go(self)
+

@@ -1,0 +1,153 @@
+"""Which items an answer to a thread is meant for: by id, by position, or refused as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from hitl.errors import NothingWaiting, UnknownId, WrongAnswer
+from hitl.ledger.decide import decide, near
+from hitl.values import Item, ItemChange, is_id
+
+__all__ = ["groups", "is_map", "resolve"]
+
+_UNTAKEN = ("pending", "decided")
+
+Lookup = Callable[[str], Sequence[Item]]
+
+
+def is_map(answer: object) -> bool:
+    """Return whether an answer is a map from ids: a non-empty dict whose keys are all ids."""
+    return isinstance(answer, Mapping) and bool(answer) and all(is_id(key) for key in answer)
+
+
+def groups(items: Iterable[Item]) -> dict[str, list[Item]]:
+    """Return items by the question they belong to, each group in order."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.interrupt, []).append(item)
+    for group in found.values():
+        group.sort(key=lambda item: item.index)
+    return found
+
+
+def resolve(
+    live: Mapping[str, Item],
+    answer: object,
+    *,
+    thread: str,
+    lookup: Lookup,
+    by: str | None,
+    at: float,
+) -> list[ItemChange]:
+    """Return the decisions that an answer makes; none where all of it is decided so already.
+
+    Args:
+        live: The thread's live items by id.
+        answer: A map from item or interrupt ids, or the answer to the one open question.
+        thread: The thread that is answered.
+        lookup: Finds items, closed ones included, by item or interrupt id.
+        by: Who answers.
+        at: The store's time.
+
+    Raises:
+        NothingWaiting: No question is open, and no id was given.
+        WrongAnswer: It has not the right form or number, or more than one question is open.
+        UnknownId: An id names nothing of this thread that can be decided.
+        NotAllowed, AlreadyDecided, Stale: See ``decide``.
+    """
+    questions = groups(item for item in live.values() if item.state in _UNTAKEN)
+    if is_map(answer):
+        assert isinstance(answer, Mapping)
+        pairs = [
+            pair
+            for id, value in answer.items()
+            for pair in _by_id(id, value, live, questions, thread, lookup)
+        ]
+    else:
+        pairs = _by_position(_the_one(questions, thread), answer)
+    if len({item.id for item, _ in pairs}) < len(pairs):
+        raise WrongAnswer("One item is answered twice in the same call.", thread=thread)
+    changes = (decide(item, raw, by=by, at=at) for item, raw in pairs)
+    return [change for change in changes if change is not None]
+
+
+def _by_id(
+    id: str,
+    value: object,
+    live: Mapping[str, Item],
+    questions: Mapping[str, list[Item]],
+    thread: str,
+    lookup: Lookup,
+) -> list[tuple[Item, object]]:
+    if id in live:
+        return [(live[id], value)]
+    group = questions.get(id)
+    if group is None:
+        # Closed items are looked up, so that a repeat can be told from a stranger's id.
+        group = [item for item in lookup(id) if item.thread == thread]
+        group = [live.get(item.id, item) for item in group]
+    if not group:
+        open_ids = [item.id for item in live.values() if item.state == "pending"]
+        raise UnknownId(
+            f"No open item of this thread has the id {id}." + near(id, open_ids),
+            hint=f"Open here: {', '.join(open_ids) or 'nothing'}.",
+            id=id,
+            open=tuple(open_ids),
+        )
+    if len(group) == 1 and group[0].id == id:
+        return [(group[0], value)]
+    return _by_position(group, value)
+
+
+def _the_one(questions: Mapping[str, list[Item]], thread: str) -> list[Item]:
+    waiting = [g for g in questions.values() if any(item.state == "pending" for item in g)]
+    candidates = waiting or list(questions.values())
+    if not candidates:
+        raise NothingWaiting(
+            f"Nothing waits for an answer on thread {thread!r}.",
+            hint="Check the thread_id; the inbox lists what waits.",
+            thread=thread,
+        )
+    if len(candidates) > 1:
+        ids = [group[0].interrupt for group in candidates]
+        raise WrongAnswer(
+            f"{len(ids)} questions are open on thread {thread!r}; an answer without id could "
+            "go to any of them.",
+            hint=f"Answer by id: Command(resume={{id: answer}}). Open: {', '.join(ids)}.",
+            thread=thread,
+            open=tuple(ids),
+        )
+    group = candidates[0]
+    if group[0].kind == "outcome":
+        raise WrongAnswer(
+            f"What waits on thread {thread!r} is a call whose outcome is not known.",
+            hint=f"Answer it by id: Command(resume={{{group[0].id!r}: {{'type': 'retry'}}}}), "
+            "or 'respond' or 'reject'.",
+            thread=thread,
+            open=(group[0].id,),
+        )
+    return group
+
+
+def _by_position(group: Sequence[Item], answer: object) -> list[tuple[Item, object]]:
+    if group[0].kind == "question":
+        return [(group[0], answer)]
+    if not isinstance(answer, Mapping) or set(answer) != {"decisions"}:
+        keys = answer if isinstance(answer, Mapping) else ()
+        raise WrongAnswer(
+            "The answer to an approval must be {'decisions': [...]} and nothing else."
+            + next((near(key, ["decisions"]) for key in keys if key != "decisions"), ""),
+            hint=f"Give {len(group)} decisions, in the order of the action requests.",
+            open=tuple(item.id for item in group),
+        )
+    decisions = answer["decisions"]
+    if not isinstance(decisions, Sequence) or isinstance(decisions, str):
+        raise WrongAnswer("'decisions' must be a list.", got=type(decisions).__name__)
+    if len(decisions) != len(group):
+        raise WrongAnswer(
+            f"{len(decisions)} decisions were given for {len(group)} actions.",
+            hint="Give one for each action request in order, or answer single items by id.",
+            given=len(decisions),
+            wanted=len(group),
+        )
+    return list(zip(group, decisions, strict=True))

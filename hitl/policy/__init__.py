@@ -1,0 +1,38 @@
+"""Floor 4: which calls wait for a human. Needs values and errors only; does no I/O."""
+
+from hitl.policy.config import InterruptOnConfig
+from hitl.policy.interrupt_on import DESCRIPTION_PREFIX, InterruptOn
+from hitl.policy.request import (
+    Action,
+    ActionRequest,
+    ApproveDecision,
+    EditDecision,
+    HITLDecision,
+    HITLRequest,
+    HITLResponse,
+    RejectDecision,
+    RespondDecision,
+    ReviewConfig,
+    ToolCallRequest,
+)
+from hitl.policy.verdict import DECISIONS, Verdict, VerdictEffect
+
+__all__ = [
+    "DECISIONS",
+    "DESCRIPTION_PREFIX",
+    "Action",
+    "ActionRequest",
+    "ApproveDecision",
+    "EditDecision",
+    "HITLDecision",
+    "HITLRequest",
+    "HITLResponse",
+    "InterruptOn",
+    "InterruptOnConfig",
+    "RejectDecision",
+    "RespondDecision",
+    "ReviewConfig",
+    "ToolCallRequest",
+    "Verdict",
+    "VerdictEffect",
+]
