@@ -98,14 +98,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _parameters(name: str, function: Callable[..., object]) -> Parameters:
-    target = function if inspect.isroutine(function) else type(function).__call__
-    try:
-        hints = typing.get_type_hints(target, include_extras=True)
-    except Exception as error:
-        raise Misuse(
-            f"The annotations of the tool {name!r} cannot be read: {error}.",
-            hint="Its types must be importable at module level, not only for type checking.",
-        ) from error
+    hints = _hints(name, function)
     found: Parameters = {}
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -116,6 +109,28 @@ def _parameters(name: str, function: Callable[..., object]) -> Parameters:
         if parameter.kind not in _VARIADIC:
             found[key] = (hints.get(key, typing.Any), parameter.default)
     return found
+
+
+def _hints(name: str, function: Callable[..., object]) -> dict[str, object]:
+    target = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        try:
+            return typing.get_type_hints(target, include_extras=True)
+        except NameError:
+            return typing.get_type_hints(target, localns=_names_around(), include_extras=True)
+    except Exception as error:
+        raise Misuse(
+            f"The annotations of the tool {name!r} cannot be read: {error}.",
+            hint="Its types must be importable at module level, not only for type checking.",
+        ) from error
+
+
+def _names_around() -> dict[str, object]:
+    """Return the local names where the tool is made: its types may be defined in a function."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        frame = frame.f_back
+    return {} if frame is None or frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
 
 def _takes_any(function: Callable[..., object]) -> bool:
@@ -279,9 +294,16 @@ def _known_only(name: str, schema: Mapping[str, Json], check: Check) -> Check:
         unknown = [] if open_ended else [key for key in given if key not in known]
         if unknown:
             raise _misfit(name, [_stranger(key, known) for key in unknown])
-        return check(given)
+        # A copy: the call belongs to the conversation, and a tool may change what it is given.
+        return check({key: _copied(value) for key, value in given.items()})
 
     return checked
+
+
+def _copied(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def _stranger(key: object, known: list[str]) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic
+
+from typing_extensions import TypeVar
 
 from hitl.values import Config
 
@@ -24,8 +26,8 @@ __all__ = [
     "marks_of",
 ]
 
-ContextT = TypeVar("ContextT")
-StateT = TypeVar("StateT")
+ContextT = TypeVar("ContextT", default=Any)
+StateT = TypeVar("StateT", default=Any)
 
 
 def _write_nothing(_: object) -> None:
@@ -87,7 +89,7 @@ class InjectedState(InjectedToolArg):
         self.field = field
 
 
-Injection = Callable[[ToolRuntime[object, object]], object]
+Injection = Callable[[ToolRuntime[Any, Any]], object]
 """Takes a parameter's value from the runtime."""
 
 

@@ -88,8 +88,15 @@ def _from_mapping(given: Mapping[str, object]) -> BaseMessage:
             hint=f"Roles are {', '.join(_ROLES)}. {_FORMS}",
         )
     if kind is RemoveMessage:
-        return RemoveMessage(str(rest.get("id")))
+        return RemoveMessage(_id_to_remove(rest))
     return _of_kind(kind, rest)
+
+
+def _id_to_remove(rest: Mapping[str, object]) -> str:
+    id = rest.get("id")
+    if not isinstance(id, str):
+        raise Misuse("A message to remove is not named.", hint="Give its id.")
+    return id
 
 
 def _of_kind(kind: type[BaseMessage], rest: dict[str, object]) -> BaseMessage:
@@ -117,7 +124,9 @@ def _of_kind(kind: type[BaseMessage], rest: dict[str, object]) -> BaseMessage:
 
 def _sorted_calls(calls: object) -> dict[str, object]:
     """Return tool calls of either form, the readable ones apart from the others."""
-    read = [_read_call(call) for call in cast(Sequence[object], calls)]
+    if not isinstance(calls, list | tuple):
+        raise Misuse(f"The tool calls of a message are a {type(calls).__name__}, not a list.")
+    read = [_read_call(call) for call in calls]
     valid = [call for call in read if call.get("type") != "invalid_tool_call"]
     invalid = [call for call in read if call.get("type") == "invalid_tool_call"]
     return {"tool_calls": valid, **({"invalid_tool_calls": invalid} if invalid else {})}

@@ -1,19 +1,16 @@
-"""The port to language models: what a request is, what a model must do, what becomes one.
-
-Any object with a ``name`` and a ``generate`` is a model; so is a plain function of the
-messages. Adapters to providers are in ``providers``, the model for tests in ``scripted``.
-"""
+"""What may be given as a model: the front of the port, and how other things become one."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, cast, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, cast
 
 from hitl.agent.messages import AIMessage, AIMessageChunk, AnyMessage
-from hitl.errors import HitlError, Misuse
-from hitl.values import Json
+from hitl.agent.model_port import ChatModel, ModelFailed, ModelInput, StreamingModel, ToolSpec
+from hitl.agent.own_loop import run_in_own_loop
+from hitl.agent.providers import init_chat_model
+from hitl.errors import Misuse
 
 __all__ = [
     "ChatModel",
@@ -25,74 +22,6 @@ __all__ = [
     "as_answer",
     "as_model",
 ]
-
-
-class ModelFailed(HitlError):
-    """A provider did not answer; ``fields`` holds ``provider``, ``model`` and ``status``."""
-
-    code = "model_failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as a model sees it. ``args_schema`` is the JSON schema of its arguments."""
-
-    name: str
-    description: str
-    args_schema: dict[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInput:
-    """One request to a model.
-
-    Attributes:
-        messages: The conversation, system messages included.
-        tools: What it may call.
-        settings: Changes to the model's own settings, such as ``temperature``.
-        tool_choice: ``auto``, ``required``, ``none`` or a tool's name; None leaves it.
-    """
-
-    messages: tuple[AnyMessage, ...]
-    tools: tuple[ToolSpec, ...] = ()
-    settings: Mapping[str, object] = field(default_factory=dict)
-    tool_choice: str | None = None
-
-
-@runtime_checkable
-class ChatModel(Protocol):
-    """A model that answers a conversation."""
-
-    @property
-    def name(self) -> str:
-        """Its name, for people."""
-        ...
-
-    def generate(self, request: ModelInput) -> AIMessage:
-        """Return the model's answer.
-
-        Raises:
-            ModelFailed: The provider did not answer.
-        """
-        ...
-
-    async def agenerate(self, request: ModelInput) -> AIMessage:
-        """Return the model's answer, without blocking the event loop."""
-        ...
-
-
-@runtime_checkable
-class StreamingModel(ChatModel, Protocol):
-    """A model that can also give its answer in pieces, which ``+`` joins."""
-
-    def stream(self, request: ModelInput) -> Iterator[AIMessageChunk]:
-        """Return the pieces of the answer as they arrive."""
-        ...
-
-    def astream(self, request: ModelInput) -> AsyncIterator[AIMessageChunk]:
-        """Return the pieces of the answer as they arrive."""
-        ...
-
 
 ModelFunction: TypeAlias = (
     Callable[[list[AnyMessage]], AIMessage | str]
@@ -111,8 +40,6 @@ def as_model(value: object) -> ChatModel:
         Misuse: It is none of these, or the name cannot be told to a provider.
     """
     if isinstance(value, str):
-        from hitl.agent.providers import init_chat_model
-
         return init_chat_model(value)
     if isinstance(value, ChatModel) and not isinstance(value, type):
         return value
@@ -157,9 +84,7 @@ class _FunctionModel:
     def generate(self, request: ModelInput) -> AIMessage:
         answer = self._function(list(request.messages))
         if inspect.isawaitable(answer):
-            import asyncio
-
-            answer = asyncio.run(_awaited(answer))
+            answer = run_in_own_loop(f"model {self.name}", answer)
         return as_answer(answer, self.name)
 
     async def agenerate(self, request: ModelInput) -> AIMessage:
@@ -175,7 +100,3 @@ class _FunctionModel:
 
     def __repr__(self) -> str:
         return f"<model {self.name}>"
-
-
-async def _awaited(answer: Awaitable[AIMessage | str]) -> AIMessage | str:
-    return await answer

@@ -31,7 +31,7 @@ from hitl.agent.messages import (
     ToolMessage,
     parse_tool_call,
 )
-from hitl.agent.model import ToolSpec
+from hitl.agent.model_port import ToolSpec
 from hitl.errors import Misuse
 from hitl.values import Json, ToolCall
 

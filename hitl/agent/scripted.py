@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import TypeAlias, cast
 
 from hitl.agent.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, to_message
-from hitl.agent.model import ModelInput
+from hitl.agent.model_port import ModelInput
 from hitl.errors import Misuse
 from hitl.values import ToolCall
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import cast, overload
+from typing import Any, cast, overload
 
 from hitl.agent.arguments import (
     ArgsSchema,
@@ -27,7 +27,8 @@ from hitl.agent.injection import (
     InjectedToolCallId,
     ToolRuntime,
 )
-from hitl.agent.model import ToolSpec
+from hitl.agent.model_port import ToolSpec
+from hitl.agent.own_loop import run_in_own_loop
 from hitl.agent.tool_result import ToolException, tool_message
 from hitl.errors import Misuse
 from hitl.values import EFFECTS, Effect, Json, ToolCall
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 ToolFunction = Callable[..., object]
-AnyRuntime = ToolRuntime[object, object]
+AnyRuntime = ToolRuntime[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -120,7 +121,7 @@ class Tool:
         """
         result = self.func(**arguments, **self._injected(runtime, injected or {}))
         if inspect.isawaitable(result):
-            return _run_alone(self.name, result)
+            return run_in_own_loop(f"tool {self.name!r}", result)
         return result
 
     async def arun(
@@ -226,24 +227,6 @@ def _opened(
     elif runtime.tool_call_id is None:
         runtime = replace(runtime, tool_call_id=call.get("id"))
     return call["args"], call, runtime
-
-
-def _run_alone(name: str, result: Awaitable[object]) -> object:
-    import asyncio
-
-    async def waited() -> object:
-        return await result
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(waited())
-    if inspect.iscoroutine(result):
-        result.close()
-    raise Misuse(
-        f"The tool {name!r} is async, and an event loop is running here.",
-        hint="Await ainvoke (or the agent's ainvoke) instead.",
-    )
 
 
 # --- making tools -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 from hitl.checkpoint import statements as sql
 from hitl.checkpoint.advance import Standing, advance, check_item, conflict, permit
+from hitl.checkpoint.chain import verify
 from hitl.checkpoint.door import check_thread_id
 from hitl.checkpoint.forking import watch
 from hitl.checkpoint.opening import check_path, connect, failed, prepare
@@ -135,26 +136,26 @@ class SqliteSaver:
 
         Raises:
             StoreFailed: The file could not be read.
-            Damaged: Entries are missing, or an item cannot be read.
+            Damaged: An entry that is read is not what was written, or a live item is broken.
         """
         thread = check_thread_id(thread)
         with self._transaction("BEGIN") as cursor:
             found = cursor.execute(sql.THREAD, (thread,)).fetchone()
             if found is None:
                 return Loaded(Mark(thread))
-            mark = Standing(*found[1:]).mark()
-            start = after if whole else max(after, mark.base - 1)
-            entries = _read(cursor, found[0], start, _MAX) if start < mark.seq else []
-            rows = cursor.execute(sql.LIVE_ITEMS, (found[0],)).fetchall()
-        if len(entries) != max(mark.seq - start, 0):
-            raise Damaged(
-                f"The log of thread {thread!r} in {self._path!r} lacks entries.",
-                hint="The file was changed outside of this library; restore it from a copy.",
-                thread=thread,
-                path=self._path,
-            )
-        items = {row[0]: unpack_item(ItemRow(*row)) for row in rows}
-        return Loaded(mark, tuple(entries), items)
+            row = Standing(*found[1:])
+            mark = row.mark()
+            start = min(after if whole else max(after, mark.base - 1), mark.seq)
+            # One entry more than asked for: the hash of the next one covers it.
+            entries = _read(cursor, found[0], max(start, 1) - 1, _MAX)
+            items = cursor.execute(sql.LIVE_ITEMS, (found[0],)).fetchall()
+        previous = entries.pop(0) if start and entries else None
+        bad = verify(entries, previous)
+        last = entries[-1] if entries else previous
+        if bad or (last.hash if last else "") != row.hash:
+            raise self._damaged(thread, bad or mark.seq)
+        live = {item[0]: unpack_item(ItemRow(*item)) for item in items}
+        return Loaded(mark, tuple(entries), live)
 
     def items(
         self,
@@ -282,6 +283,15 @@ class SqliteSaver:
             with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = self._cursor = None
+
+    def _damaged(self, thread: str, seq: int) -> Damaged:
+        return Damaged(
+            f"Entry {seq} of thread {thread!r} in {self._path!r} is not what was written.",
+            hint="The file was damaged or changed; restore the thread from a copy.",
+            thread=thread,
+            seq=seq,
+            path=self._path,
+        )
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Cursor]:

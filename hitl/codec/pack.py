@@ -11,8 +11,9 @@ from __future__ import annotations
 from itertools import islice
 from math import isfinite
 
+from hitl.codec.form import BUILT_IN
 from hitl.codec.refusal import ELEMENT, Key, Refusal
-from hitl.codec.registry import BUILT_IN, form_of
+from hitl.codec.registry import form_of
 from hitl.errors import HitlError, NotStorable
 from hitl.values import Json
 

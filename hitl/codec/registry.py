@@ -8,37 +8,17 @@ stands in a log is imported or called by name. It knows nothing of JSON.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar, cast, overload
+from functools import cache
+from typing import TypeVar, overload
 
+from hitl.codec.form import BUILT_IN, Form, form
 from hitl.codec.shapes import shape_of
 from hitl.errors import Misuse
 
-__all__ = ["BUILT_IN", "Form", "built_in", "form_named", "form_of", "register", "registered"]
+__all__ = ["enter", "form_named", "form_of", "register", "registered"]
 
 T = TypeVar("T")
 P = TypeVar("P")
-
-BUILT_IN = "py:"
-"""How the names of the built-in types begin; no other name may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How the instances of one type are written and read back.
-
-    Attributes:
-        name: What stands for the type in the log.
-        cls: The type.
-        pack: Returns simpler storable values that stand for an instance.
-        unpack: Returns an instance made of what ``pack`` returned.
-    """
-
-    name: str
-    cls: type
-    pack: Callable[[object], object]
-    unpack: Callable[[object], object]
-
 
 _NATIVE = frozenset({str, bool, type(None), list, dict})  # JSON has them; the walk knows them
 _by_type: dict[type, Form] = {}
@@ -55,27 +35,21 @@ def form_named(name: str) -> Form | None:
     return _by_name.get(name) or (_by_name.get(name) if _load_standard() else None)
 
 
+def enter(new: Form) -> None:
+    """Let a form be that of its name and of its type."""
+    _by_name[new.name] = new
+    _by_type[new.cls] = new
+
+
+@cache
 def _load_standard() -> bool:
     # decimal, uuid, pathlib and so on cost more to import than all of the codec.
-    import hitl.codec.standard  # noqa: F401
+    from hitl.codec.standard import FORMS
 
+    for each in FORMS:
+        _by_name.setdefault(each.name, each)
+        _by_type.setdefault(each.cls, each)
     return True
-
-
-def built_in(cls: type[T], name: str, pack: Callable[[T], P], unpack: Callable[[P], T]) -> None:
-    """Enter a type that every program may store."""
-    _enter(cls, BUILT_IN + name, pack, unpack)
-
-
-def _enter(cls: type[T], name: str, pack: Callable[[T], P], unpack: Callable[[P], T]) -> None:
-    form = Form(
-        name,
-        cls,
-        cast("Callable[[object], object]", pack),
-        cast("Callable[[object], object]", unpack),
-    )
-    _by_name[name] = form
-    _by_type[cls] = form
 
 
 @overload
@@ -138,9 +112,9 @@ def register(
     _check_free(chosen, cls)
     if pack is not None and unpack is not None:
         _check_own(cls)
-        _enter(cls, chosen, pack, unpack)
+        enter(form(cls, chosen, pack, unpack))
     elif pack is None and unpack is None:
-        _enter(cls, chosen, *shape_of(cls))
+        enter(form(cls, chosen, *shape_of(cls)))
     else:
         raise Misuse(
             f"register({cls.__qualname__}) got only one of pack and unpack.",
@@ -151,8 +125,8 @@ def register(
 
 def _check_own(cls: type) -> None:
     # Asked only where functions are given: without them a built-in type is refused anyway.
-    form = form_of(cls)
-    if cls in _NATIVE or (form is not None and form.name.startswith(BUILT_IN)):
+    there = form_of(cls)
+    if cls in _NATIVE or (there is not None and there.name.startswith(BUILT_IN)):
         raise Misuse(
             f"register({cls.__qualname__}) would change how a built-in type is stored.",
             hint="Register a class of yours.",

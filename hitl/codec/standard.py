@@ -7,18 +7,22 @@ the codec together.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from hitl.codec.registry import built_in, register
+from hitl.codec.form import BUILT_IN, Form, form
+from hitl.codec.shapes import shape_of
 from hitl.values import Interrupt, Send
 
-__all__: list[str] = []
+__all__ = ["FORMS"]
 
+T = TypeVar("T")
+P = TypeVar("P")
 Moment: TypeAlias = "str | list[str | int | tzinfo]"
 
 
@@ -91,21 +95,26 @@ def _pack_zoneinfo(zone: ZoneInfo) -> str:
     return zone.key
 
 
-built_in(bytes, "bytes", _to_base64, _from_base64)
-built_in(bytearray, "bytearray", _to_base64, lambda text: bytearray(_from_base64(text)))
-built_in(datetime, "datetime", _pack_moment, _unpack_datetime)
-built_in(date, "date", date.isoformat, date.fromisoformat)
-built_in(time, "time", _pack_moment, _unpack_time)
-built_in(timedelta, "timedelta", _pack_timedelta, lambda parts: timedelta(*parts))
-built_in(timezone, "timezone", _pack_timezone, _unpack_timezone)
-built_in(ZoneInfo, "zoneinfo", _pack_zoneinfo, ZoneInfo)
-built_in(Decimal, "decimal", str, Decimal)
-built_in(UUID, "uuid", str, UUID)
-# A path of this machine comes back as one of the machine that reads it.
-built_in(type(Path()), "path", str, Path)
-built_in(PurePosixPath, "pure_posix_path", str, PurePosixPath)
-built_in(PureWindowsPath, "pure_windows_path", str, PureWindowsPath)
-built_in(complex, "complex", lambda z: [z.real, z.imag], lambda parts: complex(*parts))
+def _built_in(cls: type[T], name: str, pack: Callable[[T], P], unpack: Callable[[P], T]) -> Form:
+    return form(cls, BUILT_IN + name, pack, unpack)
 
-register(Interrupt, name="hitl:Interrupt")
-register(Send, name="hitl:Send")
+
+FORMS: tuple[Form, ...] = (
+    _built_in(bytes, "bytes", _to_base64, _from_base64),
+    _built_in(bytearray, "bytearray", _to_base64, lambda text: bytearray(_from_base64(text))),
+    _built_in(datetime, "datetime", _pack_moment, _unpack_datetime),
+    _built_in(date, "date", date.isoformat, date.fromisoformat),
+    _built_in(time, "time", _pack_moment, _unpack_time),
+    _built_in(timedelta, "timedelta", _pack_timedelta, lambda parts: timedelta(*parts)),
+    _built_in(timezone, "timezone", _pack_timezone, _unpack_timezone),
+    _built_in(ZoneInfo, "zoneinfo", _pack_zoneinfo, ZoneInfo),
+    _built_in(Decimal, "decimal", str, Decimal),
+    _built_in(UUID, "uuid", str, UUID),
+    # A path of this machine comes back as one of the machine that reads it.
+    _built_in(type(Path()), "path", str, Path),
+    _built_in(PurePosixPath, "pure_posix_path", str, PurePosixPath),
+    _built_in(PureWindowsPath, "pure_windows_path", str, PureWindowsPath),
+    _built_in(complex, "complex", lambda z: [z.real, z.imag], lambda parts: complex(*parts)),
+    form(Interrupt, "hitl:Interrupt", *shape_of(Interrupt)),
+    form(Send, "hitl:Send", *shape_of(Send)),
+)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import cast
 
+from hitl.codec.form import BUILT_IN, form
 from hitl.codec.pack import DEPTH, TAG, VALUE
-from hitl.codec.registry import BUILT_IN, built_in, form_named
+from hitl.codec.registry import enter, form_named
 from hitl.errors import Damaged, HitlError
 from hitl.values import Json
 
@@ -72,8 +73,8 @@ def _build_tagged(tree: dict[str, Json], room: int) -> object:
         raise Damaged(f"A stored value has a malformed tag {name!r:.80}.")
     if name == _PAIRS:
         return _build_pairs(tree[VALUE], room)
-    form = form_named(name)
-    if form is None:
+    known = form_named(name)
+    if known is None:
         raise Damaged(
             f"A stored value is of a type {name!r:.200} that is not registered here.",
             hint="Import the module that registers it, or register its successor by that name.",
@@ -81,7 +82,7 @@ def _build_tagged(tree: dict[str, Json], room: int) -> object:
         )
     payload = _build(tree[VALUE], room)
     try:
-        return form.unpack(payload)
+        return known.unpack(payload)
     except HitlError:
         raise
     except Exception as error:
@@ -117,8 +118,8 @@ def _read_float(text: str) -> float:
 
 
 # These are written by the walk itself, so only the way back is looked up.
-built_in(int, "int", hex, lambda text: int(text, 16))
-built_in(float, "float", repr, _read_float)
-built_in(tuple, "tuple", list, lambda items: tuple(_as_list(items)))
-built_in(set, "set", list, lambda items: set(_as_list(items)))
-built_in(frozenset, "frozenset", list, lambda items: frozenset(_as_list(items)))
+enter(form(int, BUILT_IN + "int", hex, lambda text: int(text, 16)))
+enter(form(float, BUILT_IN + "float", repr, _read_float))
+enter(form(tuple, BUILT_IN + "tuple", list, lambda items: tuple(_as_list(items))))
+enter(form(set, BUILT_IN + "set", list, lambda items: set(_as_list(items))))
+enter(form(frozenset, BUILT_IN + "frozenset", list, lambda items: frozenset(_as_list(items))))

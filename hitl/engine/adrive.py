@@ -99,7 +99,7 @@ class _Siblings:
 
 
 async def _run(task: Task) -> Task:
-    if task.node.is_async:
+    if task.node.is_async or task.node.afn is not None:
         return await arun_task(task)
     settled = await asyncio.to_thread(run_task, task)
     return settled

@@ -188,8 +188,13 @@ def _input(
     if any(shape.input.hidden[name].from_input for name in hidden):
         raise Misuse(f"The input sets {', '.join(hidden)}, which only nodes may write.")
     closing = yield from _close(request, facts, standing)
-    changed = merge(shape.channels, standing.values, writes.items())
-    standing.values.update(changed)
+    # Siblings that finished before the pause have done their work: their results are kept.
+    changed = _finished(shape, standing)
+    if shape.prepare is not None:
+        writes = shape.prepare(standing.values, writes, facts.lost_calls)
+    merged = merge(shape.channels, standing.values, writes.items())
+    standing.values.update(merged)
+    changed = list(dict.fromkeys([*changed, *merged]))
     standing.due = _first(shape)
     standing.records = {}
     standing.arrived = {}
@@ -198,8 +203,21 @@ def _input(
     standing.signature = shape.signature
     standing.metadata = dict(request.metadata)
     yield from commit_checkpoint(
-        standing, "input", list(changed), closing, "acquire", saved=facts.journal.saved
+        standing, "input", changed, closing, "acquire", saved=facts.journal.saved
     )
+
+
+def _finished(shape: Shape, standing: Standing) -> list[str]:
+    """Merge what the finished tasks of an open superstep wrote; return the changed channels."""
+    writes = [
+        write
+        for place in sorted(standing.records)
+        if (done := standing.records[place].done) is not None
+        for write in done.writes
+    ]
+    changed = merge(shape.channels, standing.values, writes)
+    standing.values.update(changed)
+    return list(changed)
 
 
 def _first(shape: Shape) -> list[tuple[str, object]]:

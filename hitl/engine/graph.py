@@ -10,7 +10,7 @@ from hitl.checkpoint import Checkpointer
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema, read_schema
-from hitl.engine.shape import Branch, Join, Node, Shape, injected, is_async
+from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.ledger import near
 from hitl.values import END, START
@@ -65,6 +65,7 @@ class StateGraph:
         metadata: Mapping[str, object] | None = None,
         input_schema: object = None,
         approves: bool = False,
+        async_action: Fn | None = None,
     ) -> Self:
         """Add a node.
 
@@ -76,6 +77,7 @@ class StateGraph:
             input_schema: A class that says which channels the node gets, and how.
             approves: Whether it pauses for approvals, so that compiling without a
                 checkpointer is refused when the graph is run.
+            async_action: What async runs await in its place.
 
         Returns:
             This builder.
@@ -105,6 +107,7 @@ class StateGraph:
             self._schema(input_schema, f"input_schema of node {name!r}"),
             dict(metadata or {}),
             approves,
+            async_action,
         )
         return self
 
@@ -189,6 +192,7 @@ class StateGraph:
         interrupt_before: Sequence[str] | str | None = None,
         interrupt_after: Sequence[str] | str | None = None,
         name: str | None = None,
+        prepare: Prepare | None = None,
     ) -> CompiledStateGraph:
         """Check the graph and freeze it.
 
@@ -198,6 +202,7 @@ class StateGraph:
             interrupt_before: Nodes before which every run stops, ``"*"`` for all.
             interrupt_after: Nodes after which every run stops, ``"*"`` for all.
             name: The graph's name.
+            prepare: See ``Shape.prepare``.
 
         Returns:
             The graph, ready to run; the builder can be used on.
@@ -220,6 +225,7 @@ class StateGraph:
                 hint="Give InMemorySaver() or SqliteSaver('runs.db').",
             )
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
+        shape = replace(shape, prepare=prepare)
         return CompiledStateGraph(shape, checkpointer or None, store)
 
     def _freeze(

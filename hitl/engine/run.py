@@ -43,7 +43,7 @@ async def arun_task(task: Task) -> Task:
     """
     token = CURRENT.set(task)
     try:
-        value = task.start()
+        value = task.start(awaited=True)
         if inspect.isawaitable(value):
             value = await value
         for branch in task.finish(value):

@@ -11,6 +11,8 @@ from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema
 from hitl.errors import Misuse
 
+Prepare = Callable[[Mapping[str, object], dict[str, object], frozenset[str]], dict[str, object]]
+
 __all__ = ["Branch", "Join", "Node", "Shape", "injected", "is_async"]
 
 
@@ -26,6 +28,7 @@ class Node:
         schema: How its state is built, None for the graph's own schema.
         metadata: The user's.
         approves: Whether it may pause for an approval, so that a checkpointer must be there.
+        afn: What async runs await in place of ``fn``, where there is a form of its own.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Node:
     schema: Schema | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     approves: bool = False
+    afn: Callable[..., object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class Shape:
         joins: The joins that each source is a part of.
         before: Nodes before which every run stops.
         after: Nodes after which every run stops.
+        prepare: Looks at the state and at what an input writes, and returns what to write
+            instead; used by agents to answer calls that were given up.
     """
 
     name: str
@@ -90,6 +96,7 @@ class Shape:
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     signature: str = ""
+    prepare: Prepare | None = None
 
     def sign(self) -> str:
         """Return a hash over the names of nodes, edges and channels."""

@@ -102,16 +102,17 @@ class Task:
         """Return the task's id, which follows from its position."""
         return derive(self.run.salt, "task", self.checkpoint, self.node.name, self.place)
 
-    def start(self) -> object:
+    def start(self, *, awaited: bool = False) -> object:
         """Call the node; for an async one the result is to be awaited."""
         node, shape = self.node, self.run.shape
+        fn = node.afn if awaited and node.afn is not None else node.fn
         if self.arg is NO_ARG:
             state = (node.schema or shape.schema).build(self.values)
         else:
             state = self.arg
         if not node.injects:
-            return node.fn(state)
-        return node.fn(state, **self.given(node.injects))
+            return fn(state)
+        return fn(state, **self.given(node.injects))
 
     def given(self, names: Sequence[str]) -> dict[str, object]:
         """Return what a function asks for beside the state, by parameter name."""

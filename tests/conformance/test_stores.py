@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hitl.checkpoint import InMemorySaver, SqliteSaver
+from hitl.checkpoint import Checkpointer, InMemorySaver, SqliteSaver
 from hitl.errors import HitlError
-from hitl.testing.conformance import CheckpointerConformance, an_item, approve, step
+from hitl.testing.conformance import CheckpointerConformance
+from hitl.testing.store_case import an_item, approve, step
 from hitl.values import Commit, ItemChange, ManualClock
 
 
@@ -77,9 +78,12 @@ actions = st.lists(
 @settings(deadline=None, max_examples=150)
 def test_sqlite_does_what_memory_does(history, after, whole):
     clocks = ManualClock(), ManualClock()
-    stores = InMemorySaver(clock=clocks[0]), SqliteSaver(":memory:", clock=clocks[1])
+    stores: tuple[Checkpointer, Checkpointer] = (
+        InMemorySaver(clock=clocks[0]),
+        SqliteSaver(":memory:", clock=clocks[1]),
+    )
     for action, argument in history:
-        results = []
+        results: list[object] = []
         for store, clock in zip(stores, clocks, strict=True):
             try:
                 if action == "append":
@@ -87,7 +91,8 @@ def test_sqlite_does_what_memory_does(history, after, whole):
                 elif action == "delete":
                     results.append(store.delete_thread(argument))
                 else:
-                    results.append(clock.advance(argument))
+                    clock.advance(argument)
+                    results.append(None)
             except HitlError as error:
                 results.append((type(error), str(error), error.fields))
         assert results[0] == results[1]

@@ -34,9 +34,7 @@ extras = st.dictionaries(texts, jsons, max_size=2)
 contents = texts | st.lists(
     texts | st.fixed_dictionaries({"type": st.just("text"), "text": texts}), max_size=3
 )
-calls = st.builds(
-    ToolCall, name=texts, args=st.dictionaries(texts, jsons, max_size=2), id=maybe
-)
+calls = st.builds(ToolCall, name=texts, args=st.dictionaries(texts, jsons, max_size=2), id=maybe)
 shared = {
     "id": maybe,
     "name": maybe,
@@ -80,7 +78,7 @@ def test_a_stored_message_that_is_none_is_damaged() -> None:
 
 
 def test_the_text_of_a_message_leaves_other_blocks_out() -> None:
-    blocks = ["a", {"type": "text", "text": "b"}, {"type": "image", "url": "x"}]
+    blocks: list = ["a", {"type": "text", "text": "b"}, {"type": "image", "url": "x"}]
     assert AIMessage(blocks).text == "ab"
     assert HumanMessage("hi").text == "hi"
 
@@ -91,7 +89,8 @@ def test_a_message_shows_what_it_says() -> None:
 
 def test_messages_are_equal_by_what_they_say_and_by_kind() -> None:
     assert HumanMessage("x") == HumanMessage("x")
-    assert HumanMessage("x") != SystemMessage("x")
+    other: object = SystemMessage("x")
+    assert HumanMessage("x") != other
     assert HumanMessage("x") != HumanMessage("x", id="1")
 
 

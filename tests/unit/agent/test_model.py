@@ -32,6 +32,11 @@ def test_a_function_is_a_model_in_sync_code(function: object) -> None:
     assert model.name in repr(model)
 
 
+async def test_an_async_function_is_refused_in_sync_code_of_a_running_loop() -> None:
+    with pytest.raises(Misuse, match="model slow_echo is async"):
+        as_model(slow_echo).generate(REQUEST)
+
+
 def test_a_model_stays_itself() -> None:
     model = ScriptedModel([])
     assert as_model(model) is model

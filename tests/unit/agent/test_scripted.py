@@ -18,7 +18,7 @@ CALL = {"name": "f", "args": {"x": 1}}
 
 
 def test_the_conversation_says_which_answer_is_due() -> None:
-    script = [{"tool_calls": [CALL, CALL]}, "done"]
+    script: list = [{"tool_calls": [CALL, CALL]}, "done"]
     first = ScriptedModel(script).generate(ask("go"))
     assert [call["id"] for call in first.tool_calls] == ["call_1_1", "call_1_2"]
     tail = [ToolMessage("r", tool_call_id="call_1_1"), ToolMessage("r", tool_call_id="call_1_2")]

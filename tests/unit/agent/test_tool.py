@@ -101,10 +101,12 @@ def test_the_schema_says_what_signature_and_docstring_say() -> None:
 
 def test_a_tool_without_any_description_is_refused() -> None:
     with pytest.raises(Misuse, match="no description"):
-        tool(lambda: None, description=None) if False else tool("f")(lambda: None)
+        tool("f")(lambda: None)
 
 
-@pytest.mark.parametrize("name", ["", "two words", "delete\u200b_file", "x\n", "<lambda>", "x" * 200])
+@pytest.mark.parametrize(
+    "name", ["", "two words", "delete\u200b_file", "x\n", "<lambda>", "x" * 200]
+)
 def test_a_name_that_cannot_be_told_apart_is_refused(name: str) -> None:
     with pytest.raises(Misuse, match="cannot be named"):
         tool(name, description="x")(delete_file)
@@ -120,7 +122,7 @@ def test_an_effect_of_another_name_is_refused() -> None:
     [
         ("delete_file", "delete_file"),
         ("delete_file", "Delete_File"),
-        ("delete_file", "ｄelete_file"),
+        ("delete_file", "\uff44elete_file"),
         ("kelvin", "\u212aelvin"),
     ],
 )
@@ -196,6 +198,35 @@ def test_arguments_are_converted_once() -> None:
     assert seen == [4]
 
 
+def test_types_may_be_defined_where_the_tool_is() -> None:
+    class Local(BaseModel):
+        x: int
+
+    @tool
+    def use(local: Local) -> int:
+        """Use it."""
+        return local.x
+
+    assert use.invoke({"local": {"x": 3}}) == 3
+
+
+def test_a_tool_that_changes_its_arguments_does_not_change_the_call() -> None:
+    @tool
+    def spoil(data: dict) -> None:
+        """Spoil it."""
+        data["rows"].append("x")
+
+    args: dict = {"data": {"rows": []}}
+    spoil.invoke(args)
+    assert args == {"data": {"rows": []}}
+
+
+def test_names_around_do_not_hide_a_tools_own_types() -> None:
+    Row = 5  # noqa: N806, F841
+
+    assert search.args_schema == as_tool(search.func).args_schema
+
+
 def test_defaults_are_filled_and_not_shared() -> None:
     @tool
     def collect(items: list[str] = []) -> list[str]:  # noqa: B006
@@ -268,7 +299,7 @@ def test_a_pydantic_model_may_stand_for_the_signature() -> None:
 
 
 def test_a_json_schema_may_stand_for_the_signature() -> None:
-    schema = {
+    schema: dict = {
         "type": "object",
         "properties": {"a": {"type": "integer", "description": "A."}},
         "required": ["a"],
@@ -285,7 +316,8 @@ def test_a_json_schema_may_stand_for_the_signature() -> None:
     assert add.args_schema == schema
     assert add.invoke({"a": 3}) == 3
     assert typed.invoke({"a": 3}) == 3
-    for made, wrong in ((add, {}), (add, {"b": 1}), (typed, {"a": "x"})):
+    misfits: list[tuple[Tool, dict]] = [(add, {}), (add, {"b": 1}), (typed, {"a": "x"})]
+    for made, wrong in misfits:
         with pytest.raises(ToolArgumentsError):
             made.validate(wrong)
 
@@ -293,7 +325,7 @@ def test_a_json_schema_may_stand_for_the_signature() -> None:
 def test_a_schema_that_does_not_fit_its_function_is_refused() -> None:
     with pytest.raises(Misuse, match="differ in path, way"):
         tool(args_schema={"properties": {"way": {}}})(delete_file)
-    with pytest.raises(Misuse, match="args_schema .* is a int"):
+    with pytest.raises(Misuse, match=r"args_schema .* is a int"):
         tool(args_schema=5)(delete_file)  # type: ignore[call-overload]
 
 
@@ -344,7 +376,7 @@ def test_a_tool_that_needs_a_run_says_so_without_one() -> None:
 
 
 def test_a_runtime_is_as_the_field_knows_it() -> None:
-    runtime = ToolRuntime({}, None, {}, print, "c", None)
+    runtime: ToolRuntime = ToolRuntime({}, None, {}, print, "c", None)
     assert (runtime.tools, runtime.execution_info, runtime.server_info) == ([], None, None)
     assert (runtime.idempotency_key, runtime.attempt) == ("", 1)
 

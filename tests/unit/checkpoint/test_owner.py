@@ -21,6 +21,7 @@ def of_a_child(then="import os; os._exit(0)"):
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     )
+    assert child.stdout is not None
     return child, child.stdout.readline().strip()
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hitl.checkpoint.rows import pack_item, show_item, unpack_item
 from hitl.errors import Damaged, NotStorable
-from hitl.testing.conformance import an_item
+from hitl.testing.store_case import an_item
 from hitl.values import Decision, Item
 
 plain = st.recursive(
@@ -51,7 +51,9 @@ def test_what_is_not_plain_json_is_refused(subject):
 def test_nan_is_kept():
     item = an_item(1)
     row = pack_item(Item(item.id, "t", item.id, "question", "f", math.nan, ()))
-    assert math.isnan(unpack_item(row).subject)
+    subject = unpack_item(row).subject
+    assert isinstance(subject, float)
+    assert math.isnan(subject)
 
 
 @pytest.mark.parametrize(
@@ -63,5 +65,5 @@ def test_a_damaged_row_is_told_and_can_be_shown(damage):
     with pytest.raises(Damaged):
         unpack_item(row)
     shown = show_item(row)
-    assert "damaged" in shown.subject
+    assert "damaged" in str(shown.subject)
     assert shown.allowed == ()

@@ -13,7 +13,7 @@ import pytest
 
 from hitl.checkpoint import AsyncSqliteSaver, SqliteSaver, verify
 from hitl.errors import Conflict, Damaged, Misuse, NewerStore, StoreFailed
-from hitl.testing.conformance import an_item, approve, step
+from hitl.testing.store_case import an_item, approve, step
 from hitl.values import Commit, ItemChange
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX only")
@@ -58,11 +58,17 @@ def test_commits_wait_for_the_disk_by_default(path):
     with SqliteSaver(path, synchronous="NORMAL") as store:
         assert _pragma(store, "synchronous") == 1
     with pytest.raises(Misuse):
-        SqliteSaver(path, synchronous="OFF")
+        SqliteSaver(path, synchronous="OFF")  # type: ignore[arg-type]
+
+
+def inside(store):
+    """Return the connection of a store, to do what nobody should."""
+    assert store._connection is not None
+    return store._connection
 
 
 def _pragma(store, name):
-    return store._connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return inside(store).execute(f"PRAGMA {name}").fetchone()[0]
 
 
 def test_what_was_stored_is_there_for_the_next_one(path):
@@ -168,8 +174,8 @@ def test_missing_entries_are_told_and_leave_other_threads_alone(path):
     filled(path, 3)
     with SqliteSaver(path) as store:
         store.append(Commit("u", (step(),)))
-        store._connection.execute("DELETE FROM entries WHERE thread = 1 AND seq = 2")
-        with pytest.raises(Damaged, match="lacks entries"):
+        inside(store).execute("DELETE FROM entries WHERE thread = 1 AND seq = 2")
+        with pytest.raises(Damaged, match="Entry 2 "):
             store.load("t")
         assert store.load("u").mark.seq == 1
         assert [mark.thread for mark in store.threads()] == ["t", "u"]
@@ -179,9 +185,9 @@ def test_a_damaged_item_shows_as_damaged_and_the_listing_goes_on(path):
     with SqliteSaver(path) as store:
         items = tuple(ItemChange(an_item(n)) for n in (1, 2))
         store.append(Commit("t", (), items))
-        store._connection.execute("UPDATE items SET subject = '{' WHERE asked_at = 1")
+        inside(store).execute("UPDATE items SET subject = '{' WHERE asked_at = 1")
         bad, good = store.items(states=["pending"])
-        assert "damaged" in bad.subject
+        assert "damaged" in str(bad.subject)
         assert bad.allowed == ()
         assert good == an_item(2)
         with pytest.raises(Damaged):
@@ -191,7 +197,7 @@ def test_a_damaged_item_shows_as_damaged_and_the_listing_goes_on(path):
 def test_a_text_that_is_not_utf8_is_damage(path):
     filled(path)
     with SqliteSaver(path) as store:
-        store._connection.execute("UPDATE entries SET body = CAST(x'ff' AS TEXT)")
+        inside(store).execute("UPDATE entries SET body = CAST(x'ff' AS TEXT)")
         with pytest.raises(Damaged):
             store.load("t")
 
@@ -199,8 +205,20 @@ def test_a_text_that_is_not_utf8_is_damage(path):
 def test_an_edited_body_is_found_by_the_chain(path):
     filled(path, 4)
     with SqliteSaver(path) as store:
-        store._connection.execute("UPDATE entries SET body = '[]' WHERE seq = 3")
+        inside(store).execute("UPDATE entries SET body = '[]' WHERE seq = 3")
         assert verify(store.entries("t")) == 3
+        with pytest.raises(Damaged, match="Entry 3 "):
+            store.load("t")
+        assert store.load("t", after=3).mark.seq == 4
+
+
+def test_a_log_without_its_newest_entry_is_damage(path):
+    filled(path, 4)
+    with SqliteSaver(path) as store:
+        inside(store).execute("DELETE FROM entries WHERE seq = 4")
+        for after in (0, 2, 3, 4, 9):
+            with pytest.raises(Damaged):
+                store.load("t", after=after)
 
 
 # -- locks and transactions
@@ -209,7 +227,7 @@ def test_an_edited_body_is_found_by_the_chain(path):
 def test_a_file_locked_for_too_long_is_told_and_nothing_is_stored(path):
     with SqliteSaver(path, timeout=0.05) as store, closing(_raw(path)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreFailed, match="locked.*longer timeout"):
+        with pytest.raises(StoreFailed, match=r"locked.*longer timeout"):
             store.append(Commit("t", (step(),)))
         assert store.threads() == []
         other.execute("ROLLBACK")
@@ -218,7 +236,7 @@ def test_a_file_locked_for_too_long_is_told_and_nothing_is_stored(path):
 
 def test_a_failure_in_the_middle_stores_nothing(path):
     with SqliteSaver(path) as store:
-        store._connection.execute(
+        inside(store).execute(
             "CREATE TRIGGER t BEFORE INSERT ON entries WHEN NEW.seq = 2 "
             "BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
@@ -231,8 +249,8 @@ def test_a_full_disk_is_told_and_nothing_is_stored(path):
     with SqliteSaver(path) as store:
         store.append(Commit("t", (step(),)))
         pages = _pragma(store, "page_count")
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreFailed, match="full.*Make room"):
+        inside(store).execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreFailed, match=r"full.*Make room"):
             store.append(Commit("t", (step('"' + "x" * 100_000 + '"'),)))
         assert store.load("t").mark.seq == 1
 
@@ -267,7 +285,7 @@ def test_a_given_connection_with_an_open_transaction_is_refused(path):
 
 
 def test_a_given_connection_of_another_thread_is_told(path):
-    caught = []
+    caught: list[Misuse] = []
 
     def use():
         try:
@@ -463,10 +481,14 @@ def test_a_page_of_what_waits_does_not_depend_on_how_much_is_done(path):
         done = [replace(an_item(n), state="done") for n in range(1, 5001)]
         store.append(Commit("t", (), tuple(map(ItemChange, done))))
         store.append(Commit("t", (), (ItemChange(an_item(9000)),)))
-        plan = store._connection.execute(
-            "EXPLAIN QUERY PLAN SELECT id FROM items WHERE state = 'pending' "
-            "AND (asked_at, id) > (1, 'a') ORDER BY asked_at, id LIMIT 5"
-        ).fetchall()
+        plan = (
+            inside(store)
+            .execute(
+                "EXPLAIN QUERY PLAN SELECT id FROM items WHERE state = 'pending' "
+                "AND (asked_at, id) > (1, 'a') ORDER BY asked_at, id LIMIT 5"
+            )
+            .fetchall()
+        )
         assert "items_pending" in plan[0][3]
         assert [item.id for item in store.items(states=["pending"])] == [an_item(9000).id]
 
