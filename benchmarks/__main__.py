@@ -63,11 +63,11 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure what the command line asks for, and show it; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run of some seconds")
-    parser.add_argument("--only", metavar="NAME", action="append", choices=THEMES,
-                        help=f"one theme (may be repeated): {', '.join(THEMES)}")  # fmt: skip
+    one = f"one theme (may be repeated): {', '.join(THEMES)}"
+    parser.add_argument("--only", metavar="NAME", action="append", choices=THEMES, help=one)
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/<date>")
-    parser.add_argument("--rival-python", metavar="PATH",
-                        help=f"an interpreter with langgraph and langchain; or {VARIABLE}")  # fmt: skip
+    peer = f"an interpreter with langgraph and langchain; or the variable {VARIABLE}"
+    parser.add_argument("--rival-python", metavar="PATH", help=peer)
     options = parser.parse_args(words)
     python = find_peer(options.rival_python)
     result = run(options.only or THEMES, python, quick=options.quick)

@@ -127,7 +127,7 @@ def turn(scale: Scale) -> list[Figure]:
             log("t", {"ask": call})
             log("t", {"decision": "approve"})
             log("t", {"intent": "c1"})
-        result = tools["delete"](**{"path": "a"})
+        result = tools["delete"](path="a")
         messages.append({"role": "tool", "content": result, "tool_call_id": "c1"})
         log("t", {"messages": messages[-1:]})
         messages.append({"role": "assistant", "content": "done"})

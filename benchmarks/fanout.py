@@ -54,9 +54,7 @@ def hitl(scale: Scale) -> list[Figure]:
     empty: dict[str, list[int]] = {"seen": []}
     found = [
         measure("fan-out task, no store", lambda: plain.invoke(empty), scale, units=WIDTH),
-        measure(
-            "fan-out task, memory", lambda: memory.invoke(empty, thread()), scale, units=WIDTH
-        ),
+        measure("fan-out task, memory", lambda: memory.invoke(empty, thread()), scale, units=WIDTH),
         measure(
             "fan-out task, SQLite (RAM)",
             lambda: kept.invoke(empty, thread()),

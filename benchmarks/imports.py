@@ -1,64 +1,26 @@
-"""What an import costs, in fresh interpreters, over one that imports nothing."""
+"""What importing ours costs, in fresh interpreters."""
 
 from __future__ import annotations
 
-import json
-import statistics
-import subprocess
-import sys
-from pathlib import Path
-
+from benchmarks.agent import missing
 from benchmarks.measure import Figure, Scale
+from benchmarks.probe import import_cost
 
-__all__ = ["AIMS", "bare", "hitl", "import_cost"]
-
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["AIMS", "bare", "hitl"]
 
 AIMS = {"import, bare": "30 ms", "import, what an agent needs": "150 ms"}
 
-_PROBE = """
-import json, sys, time
-had, cpu, wall = len(sys.modules), time.process_time(), time.perf_counter()
-{line}
-cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-print(json.dumps([cpu, wall, len(sys.modules) - had]))
-"""
-
-
-def import_cost(name: str, line: str, scale: Scale) -> Figure:
-    """Return what one line of imports costs."""
-    seen: list[list[float]] = []
-    for _ in range(3 if scale.quick else 10):
-        done = subprocess.run(
-            [sys.executable, "-c", _PROBE.format(line=line)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        seen.append(json.loads(done.stdout))
-    cpu, wall, modules = zip(*seen, strict=True)
-    return Figure(
-        name,
-        min(cpu) * 1e6,
-        statistics.median(cpu) * 1e6,
-        min(wall) * 1e6,
-        statistics.median(wall) * 1e6,
-        {"modules": modules[0]},
-    )
+_NAMES = "StateGraph, interrupt, Command, SqliteSaver"
 
 
 def hitl(scale: Scale) -> list[Figure]:
     """Measure ours."""
-    names = "StateGraph, interrupt, Command, SqliteSaver"
     found = [
         import_cost("import, bare", "import hitl", scale),
-        import_cost("import, what a graph needs", f"from hitl import {names}", scale),
+        import_cost("import, what a graph needs", f"from hitl import {_NAMES}", scale),
     ]
-    from benchmarks.agent import missing
-
     if not missing():
-        line = f"from hitl import {names}, create_agent"
+        line = f"from hitl import {_NAMES}, create_agent"
         found.append(import_cost("import, what an agent needs", line, scale))
     return found
 

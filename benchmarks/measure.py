@@ -27,6 +27,8 @@ Run = Callable[[], object]
 _BATCH = 0.003
 """Seconds of a batch: short enough that some batches meet no other process."""
 
+_WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
+
 _RAM = Path("/dev/shm")
 
 
@@ -115,7 +117,7 @@ class Trace:
             run()
         finally:
             self.connection.set_trace_callback(None)
-        commits = sum(text.strip().upper().startswith("COMMIT") for text in statements)
+        commits = _write_commits(statements)
         rows = self.connection.total_changes - changes
         return {
             "commits": commits / units,
@@ -131,6 +133,18 @@ class Trace:
             for what in ("page_count", "freelist_count", "page_size")
         )
         return (pages - free) * size
+
+
+def _write_commits(statements: list[str]) -> int:
+    """Count the commits that wrote something: those of a mere read cost no fsync."""
+    commits, wrote = 0, False
+    for text in statements:
+        word = text.split(None, 1)[0].upper() if text.strip() else ""
+        if word in _WRITES:
+            wrote = True
+        elif word in ("COMMIT", "END"):
+            commits, wrote = commits + wrote, False
+    return commits
 
 
 def count_calls(run: Run) -> int:

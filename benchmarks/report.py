@@ -15,12 +15,17 @@ from pathlib import Path
 
 from benchmarks.measure import Figure
 
-__all__ = ["COLUMNS", "Row", "Result", "cells", "markdown", "rich_table", "save"]
+__all__ = ["COLUMNS", "Result", "Row", "cells", "markdown", "rich_table", "save"]
 
 COLUMNS = ("work", "hitl", "median", "wall", "bare", "peer", "peer/hitl", "hitl counts",
            "peer counts", "aim")  # fmt: skip
 
 _RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def load_now() -> list[float]:
+    """Return the load of the last 1, 5 and 15 minutes, [] where the system does not tell it."""
+    return [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class Result:
     peers: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    load: list[float] = field(default_factory=lambda: _load())
+    load: list[float] = field(default_factory=load_now)
 
     def facts(self) -> dict[str, object]:
         """Return on what machine and with what versions it ran."""
@@ -69,15 +74,11 @@ class Result:
             "system": f"{platform.system()} {platform.machine()}",
             "cores": os.cpu_count(),
             "load_before": self.load,
-            "load_after": _load(),
+            "load_after": load_now(),
             "versions": {name: _version(name) for name in ("hitl", "pydantic", "sqlite-utils")},
             "peers": self.peers,
             "notes": self.notes,
         }
-
-
-def _load() -> list[float]:
-    return [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else []
 
 
 def _version(name: str) -> str:

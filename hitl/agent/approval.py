@@ -9,6 +9,7 @@ file only puts the question and turns decisions into a review.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from hitl.agent.messages import AIMessage, ToolMessage
@@ -152,6 +153,49 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             else:
                 asks.append(self.ask_for(index, call, verdict, description))
         return asks, free
+
+    def ask_here(
+        self, task: Task, gate: int, index: int, call: ToolCall, state: Any
+    ) -> tuple[CallReview, ToolMessage | None] | None:
+        """Judge one call where it is about to run, and ask there if a rule asks.
+
+        Args:
+            task: The task that is to run it.
+            gate: This middleware's number among those that judge.
+            index: The call's place in its turn.
+            call: The call.
+            state: The agent's state.
+
+        Returns:
+            None where it is free; else what was decided, and the answer that stands in for
+            the call if it does not run.
+
+        Raises:
+            Pause: Nobody has answered yet.
+        """
+        asked = _asked_before()
+        if asked:
+            # What was asked when this task ran before is not judged again.
+            if asked[0].kind != "action" or asked[0].rules.get("gate") != gate:
+                return None
+            asks = [_same(asked[0])]
+        else:
+            verdict, description = self.judge(call, state, task.run.runtime)
+            if verdict.effect == "allow":
+                return None
+            ask = self.ask_for(index, call, verdict, description)
+            asks = [replace(ask, rules={**ask.rules, "gate": gate})]
+        while True:
+            (item,) = self._ask(task, asks)
+            problem = self._edit_problem(item)
+            if not problem:
+                return self._taken(item, call)
+            asks = [self._again(item, call, problem)]
+
+    @property
+    def asks(self) -> bool:
+        """Return whether any tool's calls may wait."""
+        return self.policy.asks
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> tuple[Verdict, str]:
         """Return what the map says about a call, and what a reviewer reads of it."""

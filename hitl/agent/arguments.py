@@ -6,7 +6,6 @@ loaded when the first signature is read.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import typing
@@ -307,6 +306,8 @@ def _copied(value: Json) -> Json:
 
 
 def _stranger(key: object, known: list[str]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(str(key), known, n=1)
     if near:
         return f"{key}: unknown argument, did you mean {near[0]!r}?"

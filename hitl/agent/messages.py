@@ -5,7 +5,6 @@ Owns the reducer ``add_messages``. Knows nothing of models, tools or graphs.
 
 from __future__ import annotations
 
-import uuid
 from typing import Annotated, cast
 
 from typing_extensions import TypedDict
@@ -77,8 +76,8 @@ def add_messages(left: Messages, right: Messages) -> list[AnyMessage]:
     for place in range(len(new) - 1, -1, -1):
         if isinstance(new[place], RemoveMessage) and new[place].id == REMOVE_ALL_MESSAGES:
             return cast(list[AnyMessage], _merged_by_id([], new[place + 1 :]))
-    named = {id for id in given if id is not None}
-    if len(named) == len(given) - given.count(None) and (not named or named.isdisjoint(known)):
+    named = {id for id in given if id}
+    if len(named) == sum(map(bool, given)) and (not named or named.isdisjoint(known)):
         # The common case: all is new. It needs no index of the whole list.
         for message in new:
             if isinstance(message, RemoveMessage):
@@ -99,9 +98,11 @@ def _settled(value: object) -> tuple[list[BaseMessage], list[str | None]]:
             return list(value), ids
     messages = to_messages(value)
     ids = [message.id for message in messages]
-    for message in messages:
-        if message.id is None:
-            message.id = str(uuid.uuid4())
+    if not all(ids):
+        import uuid
+
+        for message in messages:
+            message.id = message.id or str(uuid.uuid4())
     return messages, ids
 
 

@@ -1,6 +1,6 @@
 """Floor 4, the engine: a state graph that pauses, is saved, and goes on. Knows no policy."""
 
-from hitl.engine.ask import current_task, interrupt, step
+from hitl.engine.ask import current_config, current_task, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
 from hitl.engine.runtime import Runtime
@@ -16,7 +16,9 @@ __all__ = [
     "Runtime",
     "StateGraph",
     "Task",
+    "current_config",
     "current_task",
     "interrupt",
+    "running_task",
     "step",
 ]

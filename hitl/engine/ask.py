@@ -9,9 +9,9 @@ from hitl.codec import pack, unpack
 from hitl.engine.task import CURRENT, Task
 from hitl.errors import OutsideRun
 from hitl.ledger import Ask
-from hitl.values import canonical
+from hitl.values import Config, canonical
 
-__all__ = ["current_task", "interrupt", "step"]
+__all__ = ["current_config", "current_task", "interrupt", "running_task", "step"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,6 +30,17 @@ def current_task(what: str) -> Task:
             hint="Call it inside a node or tool, in the thread or task that runs it.",
         )
     return task
+
+
+def running_task() -> Task | None:
+    """Return the task that is running here, None outside a running node."""
+    return CURRENT.get()
+
+
+def current_config() -> Config:
+    """Return the config of the run, ``{}`` outside one."""
+    task = CURRENT.get()
+    return {} if task is None else task.run.config
 
 
 def interrupt(value: object) -> Any:

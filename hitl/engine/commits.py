@@ -91,6 +91,7 @@ def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Le
         trees[task.place] = _leaves(standing, task, moves)
     yield from _append(standing, kind, trees, tuple(moves.values()), lease)
     for task in tasks:
+        task.moves.clear()  # they are committed; the superstep's end must not repeat them
         if task.asked is not None:
             task.record.asked.append(task.asked)
 

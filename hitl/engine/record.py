@@ -25,6 +25,7 @@ __all__ = [
     "task_tree",
 ]
 
+_OF_TASKS = ("pause", "result", "intent", "note")
 _SPARE = 16_384  # dead characters below which a base is never worth its bytes
 
 
@@ -70,6 +71,7 @@ def checkpoint_body(
         head["keep"] = True
     if base:
         head["base"] = True
+        head["up"] = standing.checkpoint
     return f'{dumps(head)[:-1]},"ch":{{{channels}}}}}'
 
 
@@ -132,7 +134,7 @@ def task_tree(record: Record, node: str, asked: Sequence[Asked] = ()) -> dict[st
     """Return what a task that settled leaves: done, an error, or new questions."""
     if record.done is not None:
         return {
-            "w": [[key, pack(value, f"{node}: {key}")] for key, value in record.done.writes],
+            "w": [[key, pack(value, f"state[{key!r}]")] for key, value in record.done.writes],
             "go": [_due(due) for due in record.done.goto],
         }
     if record.error is not None:
@@ -147,7 +149,7 @@ def task_tree(record: Record, node: str, asked: Sequence[Asked] = ()) -> dict[st
 def _asked_tree(asked: Asked, node: str) -> dict[str, Json]:
     tree: dict[str, Json] = {
         "id": asked.id,
-        "v": pack(asked.value, f"{node}: interrupt"),
+        "v": pack(asked.value, f"interrupt() in node {node!r}"),
         "items": list(asked.items),
     }
     if asked.lost:
@@ -168,50 +170,68 @@ def apply(standing: Standing, entry: Entry) -> None:
     """
     try:
         if entry.kind in CHECKPOINTS:
-            _apply_checkpoint(standing, entry)
-        elif entry.kind in ("pause", "result", "intent", "note"):
-            body = loads(entry.body)
-            for place, tree in body["tasks"].items():  # type: ignore[index,call-overload,union-attr]
-                _apply_task(standing.record(int(place)), tree)
-            standing.head = entry.seq
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        if isinstance(error, Damaged):
-            raise
+            _apply_checkpoint(standing, entry, _table(loads(entry.body)))
+        elif entry.kind in _OF_TASKS:
+            for place, tree in _table(_table(loads(entry.body))["tasks"]).items():
+                _apply_task(standing.record(int(place)), _table(tree))
+    except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
+        why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
         raise Damaged(
-            f"Entry {entry.seq} ({entry.kind}) of thread {standing.thread!r} cannot be read: "
-            f"{type(error).__name__}: {error}.",
-            hint="`hitl log` shows the thread; other threads are not affected.",
+            f"Entry {entry.seq} ({entry.kind}) of thread {standing.thread!r} cannot be read: {why}",
+            hint="Other threads are not affected.",
             thread=standing.thread,
             seq=entry.seq,
         ) from error
 
 
-def _apply_checkpoint(standing: Standing, entry: Entry) -> None:
-    body = loads(entry.body)
-    assert isinstance(body, dict)
+def _table(tree: Json) -> dict[str, Json]:
+    if not isinstance(tree, dict):
+        raise TypeError(f"an object was expected, not {type(tree).__name__}")
+    return tree
+
+
+def _rows(tree: Json) -> list[Json]:
+    if not isinstance(tree, list):
+        raise TypeError(f"a list was expected, not {type(tree).__name__}")
+    return tree
+
+
+def _texts(tree: Json) -> list[str]:
+    return [str(element) for element in _rows(tree)]
+
+
+def _number(tree: Json) -> int:
+    if not isinstance(tree, int):
+        raise TypeError(f"a whole number was expected, not {type(tree).__name__}")
+    return tree
+
+
+def _apply_checkpoint(standing: Standing, entry: Entry, body: dict[str, Json]) -> None:
     if body.get("base"):
         standing.values.clear()
         standing.kept.clear()
         standing.live.clear()
         standing.spent = 0
+        # A reader who begins here has not seen the checkpoint before.
+        standing.checkpoint = _number(body["up"])
     if "salt" in body:
         standing.salt = str(body["salt"])
         standing.signature = str(body["sig"])
-        standing.metadata = body["meta"]  # type: ignore[assignment]
-    for name, tree in body["ch"].items():  # type: ignore[union-attr]
-        _apply_change(standing, name, tree)
-    standing.step = int(body["n"])  # type: ignore[arg-type]
+        standing.metadata = dict(_table(body["meta"]))
+    for name, tree in _table(body["ch"]).items():
+        _apply_change(standing, name, _table(tree))
+    standing.step = _number(body["n"])
     standing.source = str(body["src"])
-    standing.due = [_read_due(tree) for tree in body["due"]]  # type: ignore[union-attr]
-    standing.arrived = {k: list(v) for k, v in (body.get("joins") or {}).items()}  # type: ignore[union-attr,arg-type]
+    standing.due = [_read_due(tree) for tree in _rows(body["due"])]
+    joins = _table(body.get("joins", {}))
+    standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
     if not body.get("keep"):
         standing.records = {}
     standing.before, standing.checkpoint = standing.checkpoint, entry.seq
-    standing.head, standing.at = entry.seq, entry.at
+    standing.at = entry.at
 
 
-def _apply_change(standing: Standing, name: str, tree: Json) -> None:
-    assert isinstance(tree, dict)
+def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
     text = dumps(tree)
     standing.spent += len(text)
     if "v" in tree:
@@ -219,10 +239,10 @@ def _apply_change(standing: Standing, name: str, tree: Json) -> None:
         standing.kept.pop(name, None)
         standing.live[name] = len(text)
         return
-    keep, tail = int(tree["k"]), tree["t"]  # type: ignore[arg-type]
+    keep, tail = _number(tree["k"]), _rows(tree["t"])
     kept = standing.kept.get(name)
     old = kept.elements if kept is not None else []
-    if keep > len(old) or not isinstance(tail, list):
+    if not 0 <= keep <= len(old):
         raise Damaged(f"A change of {name!r} keeps {keep} of {len(old)} elements.")
     before = standing.live.get(name, 0)
     elements = old[:keep] + [unpack(element) for element in tail]
@@ -233,39 +253,38 @@ def _apply_change(standing: Standing, name: str, tree: Json) -> None:
 
 
 def _read_due(tree: Json) -> Due:
-    assert isinstance(tree, list)
-    return (str(tree[0]), NO_ARG if len(tree) == 1 else unpack(tree[1]))
+    parts = _rows(tree)
+    return (str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1]))
 
 
-def _apply_task(record: Record, tree: Json) -> None:
-    assert isinstance(tree, dict)
+def _apply_task(record: Record, tree: dict[str, Json]) -> None:
     if "w" in tree:
-        writes = [(str(key), unpack(value)) for key, value in tree["w"]]  # type: ignore[union-attr,misc]
-        record.done = Done(writes, [_read_due(due) for due in tree["go"]])  # type: ignore[union-attr]
+        pairs = [_rows(pair) for pair in _rows(tree["w"])]
+        writes = [(str(key), unpack(value)) for key, value in pairs]
+        record.done = Done(writes, [_read_due(due) for due in _rows(tree["go"])])
         record.error = None
     if "err" in tree:
         record.error = str(tree["err"])
-    for ask in tree.get("ask") or ():  # type: ignore[union-attr]
-        _apply_ask(record, ask)
-    for key in tree.get("in") or ():  # type: ignore[union-attr]
-        record.intents[str(key)].paused = True
-    for key, note in (tree.get("notes") or {}).items():  # type: ignore[union-attr]
-        record.notes[key] = note
-    for key, intent in (tree.get("intents") or {}).items():  # type: ignore[union-attr]
-        record.intents[key] = read_intent(intent)
+    for ask in _rows(tree.get("ask", [])):
+        _apply_ask(record, _table(ask))
+    for key in _texts(tree.get("in", [])):
+        record.intents[key].paused = True
+    record.notes.update(_table(tree.get("notes", {})))
+    for key, intent in _table(tree.get("intents", {})).items():
+        record.intents[key] = _read_intent(_table(intent))
 
 
-def _apply_ask(record: Record, tree: Json) -> None:
-    assert isinstance(tree, dict)
-    items = tuple(str(id) for id in tree["items"])  # type: ignore[union-attr]
-    asked = Asked(str(tree["id"]), unpack(tree["v"]), items, str(tree.get("lost") or ""))
+def _apply_ask(record: Record, tree: dict[str, Json]) -> None:
+    items = tuple(_texts(tree["items"]))
+    asked = Asked(str(tree["id"]), unpack(tree["v"]), items, str(tree.get("lost", "")))
     record.asked.append(asked)
+    record.error = None
     if asked.lost:
         record.intents[asked.lost].outcome = items[0]
 
 
 def intent_tree(intent: Intent) -> dict[str, Json]:
-    """Return an intent as it is written; ``read_intent`` reads it back."""
+    """Return an intent as it is written."""
     return {
         "n": intent.attempt,
         "safe": intent.safe,
@@ -274,7 +293,7 @@ def intent_tree(intent: Intent) -> dict[str, Json]:
     }
 
 
-def read_intent(tree: Json) -> Intent:
-    """Return an intent as it was written."""
-    assert isinstance(tree, dict)
-    return Intent(int(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"]))  # type: ignore[arg-type]
+def _read_intent(tree: dict[str, Json]) -> Intent:
+    return Intent(
+        _number(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"])
+    )

@@ -100,7 +100,6 @@ class Standing:
         thread: The thread's id; empty for a run that is not saved.
         salt: The thread's secret, from which ids are derived.
         signature: Of the graph that wrote the newest checkpoint.
-        head: Number of the newest run entry, 0 before the first.
         checkpoint: Number of the newest checkpoint entry.
         before: Number of the checkpoint before that one, 0 for none.
         step: Number of the superstep that the checkpoint ended; -1 for an input.
@@ -120,7 +119,6 @@ class Standing:
     thread: str = ""
     salt: str = ""
     signature: str = ""
-    head: int = 0
     checkpoint: int = 0
     before: int = 0
     step: int = -2

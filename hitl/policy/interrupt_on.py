@@ -150,6 +150,17 @@ class InterruptOn:
         schema: dict[str, Json] = json.loads(text)
         return schema
 
+    @property
+    def asks(self) -> bool:
+        """Whether any rule of the map makes a call wait."""
+        rules = (*self._rules.values(), self._other)
+        return any(rule.verdict.effect != "allow" for rule in rules)
+
+    def allowed(self, name: str) -> tuple[str, ...] | None:
+        """Return the decisions that a tool's rule takes, None where its calls never wait."""
+        verdict = self._rule(name).verdict
+        return None if verdict.effect == "allow" else verdict.allowed
+
     def _rule(self, name: str) -> _Rule:
         return self._rules.get(name, self._other)
 

@@ -1,0 +1,225 @@
+"""``Gate``: reviews and runs the tool calls of somebody's own loop, without our agent.
+
+The loop proposes calls, gets back what waits, and asks again later; somewhere else, minutes or
+weeks later, someone decides. What was approved runs here, once, whatever crashed in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hitl.agent.approval import EDITED, HumanInTheLoopMiddleware
+from hitl.agent.executor import Executor
+from hitl.agent.loop import bind_gates, hook_node, joined_state
+from hitl.agent.messages import AIMessage, ToolMessage
+from hitl.agent.middleware import AgentState
+from hitl.agent.repair import repair
+from hitl.agent.tool import as_tool, check_names
+from hitl.agent.tools_node import TOOLS, ToolsNode, sends
+from hitl.agent.turns import last_turn, messages_of
+from hitl.checkpoint import Checkpointer
+from hitl.engine import CompiledStateGraph, StateGraph
+from hitl.errors import Misuse
+from hitl.inbox import Inbox
+from hitl.policy import DESCRIPTION_PREFIX, InterruptOnConfig
+from hitl.values import END, START, Config, Item
+
+__all__ = ["Gate", "GateResult"]
+
+_REVIEW = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Where the calls of a turn stand.
+
+    Attributes:
+        done: Whether every call has its result.
+        results: One per call, in the order of the calls, once all are done: ``{"tool_call_id",
+            "name", "content", "status"}``; ``status`` is ``"error"`` for a call that was
+            rejected or failed.
+        pending: What waits for a human.
+    """
+
+    done: bool
+    results: tuple[dict[str, Any], ...] = ()
+    pending: tuple[Item, ...] = ()
+
+
+class Gate:
+    """Stands between a model's tool calls and the tools.
+
+    Args:
+        tools: Functions, or what ``@tool`` made of them.
+        interrupt_on: Which calls wait, see ``HumanInTheLoopMiddleware``.
+        store: Where calls and decisions are kept.
+        description_prefix: First line of descriptions that are not given.
+        interrupt_mode: ``"batched"``: nothing of a turn runs before all of it is decided;
+            ``"per_call"``: free calls run at once, each approved one when it is approved.
+        edit_notice: Put before the result of an edited call.
+
+    Raises:
+        Misuse: A tool or the map is not what it should be.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[object],
+        *,
+        interrupt_on: Mapping[str, bool | InterruptOnConfig],
+        store: Checkpointer,
+        description_prefix: str = DESCRIPTION_PREFIX,
+        interrupt_mode: Literal["batched", "per_call"] = "batched",
+        edit_notice: str | None = EDITED,
+    ) -> None:
+        if not isinstance(store, Checkpointer):
+            raise Misuse(
+                f"store is a {type(store).__name__}, which is no checkpointer.",
+                hint="Give SqliteSaver('calls.db'), or InMemorySaver() in tests.",
+            )
+        known = check_names([as_tool(tool) for tool in tools])
+        approval = HumanInTheLoopMiddleware(
+            interrupt_on,
+            description_prefix=description_prefix,
+            interrupt_mode=interrupt_mode,
+            edit_notice=edit_notice,
+        )
+        gates = bind_gates([approval], known)
+        self.store = store
+        self.inbox = Inbox(store)
+        self.graph = _graph(approval, ToolsNode(Executor(known, gates), []), store)
+
+    def review(
+        self, thread: str, calls: Sequence[object], *, context: object = None
+    ) -> GateResult:
+        """Propose the calls of one model turn; run them, or say what waits.
+
+        New calls on a thread on which others still wait close those as superseded.
+
+        Args:
+            thread: Names the conversation.
+            calls: ``{"name", "args", "id"}`` each, or the form of the OpenAI chat protocol.
+            context: Given to tools as ``runtime.context``.
+
+        Raises:
+            Misuse: Something is no tool call.
+            HitlError: See ``CompiledStateGraph.invoke``.
+        """
+        return self._result(thread, self.graph.invoke(_turn(calls), _on(thread), context=context))
+
+    async def areview(
+        self, thread: str, calls: Sequence[object], *, context: object = None
+    ) -> GateResult:
+        """Propose the calls of one model turn on an event loop; see ``review``.
+
+        Raises:
+            Misuse: Something is no tool call.
+            HitlError: See ``CompiledStateGraph.invoke``.
+        """
+        output = await self.graph.ainvoke(_turn(calls), _on(thread), context=context)
+        return await _in_thread(self._result, thread, output)
+
+    def decide(self, item: str, decision: object, *, by: str | None = None) -> Item:
+        """Decide one item, from any process; see ``Inbox.decide``.
+
+        Raises:
+            HitlError: See ``Inbox.decide``.
+        """
+        return self.inbox.decide(item, decision, by=by)
+
+    async def adecide(self, item: str, decision: object, *, by: str | None = None) -> Item:
+        """Decide one item without blocking the event loop; see ``Inbox.decide``.
+
+        Raises:
+            HitlError: See ``Inbox.decide``.
+        """
+        return await _in_thread(lambda: self.inbox.decide(item, decision, by=by))
+
+    def resume(self, thread: str, *, context: object = None) -> GateResult:
+        """Run what has been decided since, and say where the calls stand.
+
+        Raises:
+            HitlError: See ``CompiledStateGraph.invoke``.
+        """
+        return self._result(thread, self.graph.invoke(None, _on(thread), context=context))
+
+    async def aresume(self, thread: str, *, context: object = None) -> GateResult:
+        """Run what has been decided since, on an event loop; see ``resume``.
+
+        Raises:
+            HitlError: See ``CompiledStateGraph.invoke``.
+        """
+        output = await self.graph.ainvoke(None, _on(thread), context=context)
+        return await _in_thread(self._result, thread, output)
+
+    def _result(self, thread: str, output: Mapping[str, Any]) -> GateResult:
+        if output.interrupts:  # type: ignore[attr-defined]
+            return GateResult(False, (), tuple(self.inbox.pending(thread=thread, limit=10_000)))
+        messages = messages_of(output)
+        place = last_turn(messages)
+        if place is None:
+            return GateResult(True)
+        turn = messages[place]
+        answers = [one for one in messages[place + 1 :] if isinstance(one, ToolMessage)]
+        results: list[dict[str, Any]] = []
+        for call in turn.tool_calls:  # type: ignore[attr-defined]
+            id = call.get("id") or ""
+            answer = next((one for one in answers if one.tool_call_id == id), None)
+            if answer is None:
+                return GateResult(False, (), ())
+            answers.remove(answer)
+            results.append(
+                {
+                    "tool_call_id": id,
+                    "name": answer.name or call["name"],
+                    "content": answer.content,
+                    "status": answer.status,
+                }
+            )
+        return GateResult(True, tuple(results))
+
+
+def _graph(
+    approval: HumanInTheLoopMiddleware, tools: ToolsNode, store: Checkpointer
+) -> CompiledStateGraph:
+    graph = StateGraph(joined_state(AgentState, []))
+
+    def following(messages: Sequence[Any]) -> Any:
+        place = last_turn(messages)
+        return END if place is None else sends(messages, place) or END
+
+    node, anode = hook_node(approval, "after_model", {}, following)
+    graph.add_node(_REVIEW, node, async_action=anode, approves=True)
+    graph.add_node(TOOLS, tools, async_action=tools.acall, approves=True)
+    graph.add_edge(START, _REVIEW)
+    graph.add_edge(TOOLS, END)
+    return graph.compile(store, name="gate", prepare=repair)
+
+
+def _turn(calls: Sequence[object]) -> dict[str, Any]:
+    from hitl.agent.messages import to_message
+
+    if isinstance(calls, Mapping) or not isinstance(calls, Sequence) or not calls:
+        raise Misuse(
+            "review() wants a list of tool calls.",
+            hint='Example: [{"name": "pay", "args": {"amount": 5}, "id": "1"}].',
+        )
+    turn = to_message({"role": "assistant", "content": "", "tool_calls": list(calls)})
+    if not isinstance(turn, AIMessage) or turn.invalid_tool_calls:
+        raise Misuse(
+            "One of the calls cannot be read: its arguments are no JSON object.",
+            calls=getattr(turn, "invalid_tool_calls", None),
+        )
+    return {"messages": [turn]}
+
+
+def _on(thread: str) -> Config:
+    return {"configurable": {"thread_id": thread}}
+
+
+async def _in_thread(fn: Any, *args: Any) -> Any:
+    import asyncio
+
+    return await asyncio.to_thread(fn, *args)

@@ -1,0 +1,176 @@
+"""What there is to tell about an item, as plain words: pure, and nothing here is made safe.
+
+The facts come from the stored call alone. What the agent's setup wrote about it is kept apart
+and is never a fact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from hitl.values import Decision, Item, ItemState, Json, iso
+
+__all__ = [
+    "NEXT",
+    "WHY",
+    "age",
+    "arguments",
+    "changes",
+    "collapsed",
+    "decision_line",
+    "description",
+    "document",
+    "effect",
+    "one_line",
+    "pretty",
+    "short_ids",
+    "title",
+]
+
+WHY = {
+    "action": "the agent's setup lets this tool run only after a human has looked at the call",
+    "question": "the run put this question and goes on with the answer",
+    "outcome": "this call was started and left no result: whether it took effect is not known",
+}
+"""Why an item of each kind was asked."""
+
+NEXT: dict[ItemState, tuple[str, str]] = {
+    "pending": ("It waits for a decision.", "Decide it."),
+    "decided": ("It was decided; the run has not taken the decision yet.", "Resume the run."),
+    "cleared": ("The run took the yes; the call has not started.", "Resume the run."),
+    "started": (
+        "The call has started; its result is not recorded yet.",
+        "Wait for the run; if its process is gone, resume it, and it asks what happened.",
+    ),
+    "ran": ("The call ran and its result is recorded.", "Nothing is left to do."),
+    "done": ("The run took the answer.", "Nothing is left to do."),
+    "uncertain": (
+        "The call started and left no result; whether it took effect is not known.",
+        "Find out, then settle the outcome item of this thread.",
+    ),
+    "superseded": ("The thread went on without an answer.", "Nothing can be decided here."),
+    "withdrawn": ("The run gave it up before it started.", "Nothing can be decided here."),
+    "expired": ("Its deadline passed without a decision.", "Nothing can be decided here."),
+}
+"""For each state a sentence, and the next step."""
+
+
+def title(item: Item) -> str:
+    """Return the tool's name, or what kind of question it is."""
+    name = item.subject.get("name") if isinstance(item.subject, dict) else None
+    if item.kind == "question" or not isinstance(name, str):
+        return item.kind
+    return name if item.kind == "action" else f"outcome of {name}"
+
+
+def arguments(item: Item) -> list[tuple[str, Json]]:
+    """Return every argument of a call, or the parts of a question, by name and in order."""
+    subject = item.subject
+    if item.kind != "question" and isinstance(subject, dict) and "args" in subject:
+        subject = subject["args"]
+    if isinstance(subject, dict) and subject:
+        return list(subject.items())
+    return [] if subject == {} else [("value", subject)]
+
+
+def description(item: Item) -> str:
+    """Return what the agent's setup wrote about a call, nothing for a question."""
+    if item.kind == "question" or not isinstance(item.subject, dict):
+        return ""
+    text = item.subject.get("description")
+    return text if isinstance(text, str) else ""
+
+
+def one_line(value: Json) -> str:
+    """Return a value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def pretty(value: Json) -> str:
+    """Return a value as a person reads it: text of several lines as it is, else JSON."""
+    if isinstance(value, str) and "\n" in value:
+        return value
+    line = one_line(value)
+    return line if len(line) <= 72 else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def collapsed(text: str, limit: int, where: str) -> str:
+    """Return a text, cut at a limit with a note of its length and of where it is whole."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text):,} characters in all; {where} shows them)"
+
+
+def effect(item: Item) -> str:
+    """Return on one line what a call would do: its arguments; or what a question says."""
+    if item.kind == "question":
+        text = item.subject if isinstance(item.subject, str) else one_line(item.subject)
+        return text[:500]
+    parts = [f"{name}={one_line(value)[:200]}" for name, value in arguments(item)[:20]]
+    return ", ".join(parts)[:500]
+
+
+def decision_line(decision: Decision) -> str:
+    """Return who decided what, and when."""
+    told = f" {one_line(dict(decision.payload))}" if decision.payload else ""
+    return f"{decision.type}{told} by {decision.by or 'an unnamed reviewer'}, {iso(decision.at)}"
+
+
+def changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """Return what an edit changes, argument by argument."""
+    rows = []
+    for name in dict.fromkeys([*before, *after]):
+        if name not in after:
+            rows.append((name, f"{one_line(before[name])} is left out"))
+        elif name not in before:
+            rows.append((name, f"{one_line(after[name])} is new"))
+        elif one_line(before[name]) != one_line(after[name]):
+            rows.append((name, f"{one_line(before[name])} -> {one_line(after[name])}"))
+    return rows
+
+
+def age(seconds: float) -> str:
+    """Return a span of time in its largest unit: ``40 s``, ``3 min``, ``2 h``, ``5 d``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(int(seconds), 0)} s"
+
+
+def short_ids(items: list[Item]) -> list[str]:
+    """Return the first digits of each id, at least 8 and as many as tell them apart."""
+    ids = {item.id for item in items}
+    digits = 8
+    while digits < 32 and len({id[:digits] for id in ids}) < len(ids):
+        digits += 4
+    return [item.id[:digits] for item in items]
+
+
+def document(item: Item) -> dict[str, Json]:
+    """Return an item as a JSON document."""
+    decision = item.decision
+    return {
+        "id": item.id,
+        "thread": item.thread,
+        "interrupt": item.interrupt,
+        "index": item.index,
+        "kind": item.kind,
+        "state": item.state,
+        "version": item.version,
+        "fingerprint": item.fingerprint,
+        "subject": item.subject,
+        "allowed": list(item.allowed),
+        "rules": item.rules,
+        "path": item.path,
+        "call_id": item.call_id,
+        "asked_at": iso(item.asked_at),
+        "decision": None
+        if decision is None
+        else {
+            "type": decision.type,
+            "payload": decision.payload,
+            "by": decision.by,
+            "at": iso(decision.at),
+        },
+    }

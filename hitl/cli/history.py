@@ -1,0 +1,132 @@
+"""A thread's log told to people: what each entry says, in a line or two.
+
+Reads bodies as loosely as it can: an entry that it does not understand is named, never fatal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hitl.checkpoint import Checkpointer, verify
+from hitl.cli import facts
+from hitl.codec import loads
+from hitl.errors import HitlError
+from hitl.values import Entry, Item, Json, iso
+
+__all__ = ["Told", "story", "told"]
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One entry, for people and for programs."""
+
+    text: list[str]
+    document: dict[str, Json]
+
+
+def story(store: Checkpointer, thread: str) -> list[tuple[Entry, bool]]:
+    """Return a thread's entries, each with whether the chain is first broken there."""
+    found: list[Entry] = []
+    page = store.entries(thread, limit=_PAGE)
+    while page:
+        found += page
+        page = store.entries(thread, after=page[-1].seq, limit=_PAGE)
+    bad = verify(found)
+    return [(entry, bad is not None and place == bad - 1) for place, entry in enumerate(found)]
+
+
+def told(entry: Entry, items: Mapping[str, Item]) -> Told:
+    """Return what an entry says.
+
+    Args:
+        entry: The entry.
+        items: The thread's items by id, to name what was asked and decided.
+    """
+    body: Json
+    try:
+        body = loads(entry.body)
+        text = list(_lines(entry.kind, body, items)) if isinstance(body, dict) else [entry.kind]
+    except (HitlError, AttributeError, KeyError, TypeError, ValueError):
+        body, text = None, [f"{entry.kind}: its body cannot be read"]
+    document: dict[str, Json] = {
+        "seq": entry.seq,
+        "at": iso(entry.at),
+        "kind": entry.kind,
+        "parent": entry.parent,
+        "hash": entry.hash,
+        "text": [*text],
+        "body": body,
+    }
+    return Told(text, document)
+
+
+def _lines(kind: str, body: dict[str, Json], items: Mapping[str, Item]) -> Iterator[str]:
+    rows = body.get("items")
+    if isinstance(rows, list):
+        yield from (_decided(row, items) for row in rows)
+    elif "due" in body:
+        yield _checkpoint(kind, body)
+    elif isinstance(body.get("tasks"), dict):
+        for task in _dict(body["tasks"]).values():
+            yield from _task(_dict(task), items)
+    else:
+        yield kind
+
+
+def _decided(row: Json, items: Mapping[str, Item]) -> str:
+    row = _dict(row)
+    who = row.get("by") or "an unnamed reviewer"
+    payload = f" {facts.one_line(row['payload'])}" if row.get("payload") else ""
+    return f"decided  {who}: {row.get('type')}{payload} for {_item(row.get('id'), items)}"
+
+
+def _checkpoint(kind: str, body: dict[str, Json]) -> str:
+    channels = _dict(body.get("ch"))
+    due = [str(one[0]) for one in _list(body["due"]) if isinstance(one, list) and one]
+    wrote = ", ".join(f"{name}{_added(change)}" for name, change in channels.items())
+    then = f"; next: {', '.join(due)}" if due else "; the end"
+    return f"{kind:<8} wrote {wrote or 'nothing'}{then}"
+
+
+def _added(change: Json) -> str:
+    tail = change.get("t") if isinstance(change, dict) else None
+    return f" (+{len(tail)})" if isinstance(tail, list) else ""
+
+
+def _task(task: dict[str, Json], items: Mapping[str, Item]) -> Iterator[str]:
+    for ask in _list(task.get("ask")):
+        for id in _list(_dict(ask).get("items")):
+            yield f"asked    {_item(id, items)}"
+    for intent in _dict(task.get("intents")).values():
+        subject = _dict(_dict(intent).get("subject"))
+        call = f"{subject.get('name')}({_args(subject.get('args'))})"
+        yield f"starts   {call}, attempt {_dict(intent).get('n')}"
+    for key in _dict(task.get("notes")):
+        yield f"kept     the result of {key}"
+    if "w" in task:
+        wrote = ", ".join(str(one[0]) for one in _list(task["w"]) if isinstance(one, list))
+        yield f"result   a task finished, wrote {wrote or 'nothing'}"
+    if "err" in task:
+        yield f"error    {task['err']}"
+
+
+def _item(id: Json, items: Mapping[str, Item]) -> str:
+    item = items.get(str(id))
+    if item is None:
+        return f"item {id}"
+    return f"{facts.title(item)}({facts.effect(item)}) [{item.id[:8]}]"
+
+
+def _args(args: Json) -> str:
+    return ", ".join(f"{name}={facts.one_line(value)}" for name, value in _dict(args).items())
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

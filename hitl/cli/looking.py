@@ -1,0 +1,222 @@
+"""Commands that only look: ``inbox``, ``show``, ``log``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from hitl.cli import facts
+from hitl.cli.history import story, told
+from hitl.cli.screen import Screen
+from hitl.cli.session import Session, decide_commands, examples, find, resume_command, shared
+from hitl.errors import UnknownId
+from hitl.inbox import Inbox
+from hitl.values import Item, Json, iso
+
+__all__ = ["inbox", "log", "show"]
+
+_PAGE = 200
+_HISTORY = 10
+
+
+@click.command(
+    "inbox",
+    help="List what waits for a human, oldest first.",
+    epilog=examples("hitl inbox", "hitl inbox --thread order-17", "hitl inbox --all --json"),
+)
+@click.option("--thread", metavar="ID", help="Only this thread's items.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many.")
+@click.option("--all", "whole", is_flag=True, help="All of them, however many.")
+@shared
+def inbox(session: Session, thread: str | None, limit: int, whole: bool) -> int:
+    """List what waits."""
+    with session.opened() as desk:
+        items: list[Item] = []
+        for item in _waiting(desk, thread):
+            if not whole and len(items) > limit:
+                break
+            items.append(item)
+        now = desk.store.clock.now()
+    more = not whole and len(items) > limit
+    items = items if whole else items[:limit]
+    rows: list[Json] = [facts.document(item) for item in items]
+    session.screen.document({"items": rows, "more": more})
+    _table(session.screen, items, now)
+    if not items:
+        where = f"of thread {thread} " if thread else ""
+        session.screen.say(f"Nothing {where}waits in {session.store}.")
+    else:
+        session.screen.say(f"{len(items)} shown. `hitl show ID` shows one whole.")
+    if more:
+        session.screen.say("More wait: `hitl inbox --all` lists them.")
+    return 0
+
+
+def _waiting(desk: Inbox, thread: str | None) -> Iterator[Item]:
+    page = desk.pending(thread=thread, limit=_PAGE)
+    while page:
+        yield from page
+        page = desk.pending(thread=thread, after=(page[-1].asked_at, page[-1].id), limit=_PAGE)
+
+
+def _table(screen: Screen, items: list[Item], now: float) -> None:
+    if not items:
+        return
+    headers = {
+        "id": "whole",
+        "what": "fold",
+        "effect": "cut",
+        "thread": "fold",
+        "path": "fold",
+        "age": "whole",
+        "decisions": "fold",
+    }
+    rows = [
+        (
+            id,
+            facts.title(item),
+            facts.effect(item),
+            item.thread,
+            item.path,
+            facts.age(now - item.asked_at),
+            " ".join(item.allowed),
+        )
+        for id, item in zip(facts.short_ids(items), items, strict=True)
+    ]
+    screen.table(headers, rows)
+
+
+@click.command(
+    "show",
+    help="Show one item whole: the facts, what was decided before, and how to decide it.",
+    epilog=examples("hitl show 1f2e3d4c", "hitl show 1f2e3d4c --json"),
+)
+@click.argument("item")
+@shared
+def show(session: Session, item: str) -> int:
+    """Show an item."""
+    screen = session.screen
+    with session.opened() as desk:
+        found = find(desk, item)
+        earlier = _decided(desk, found)
+        after = resume_command(desk, found.thread, session.store)
+        now = desk.store.clock.now()
+    history: list[Json] = [facts.document(one) for one in earlier]
+    sentence, step = facts.NEXT[found.state]
+    commands = decide_commands(found, session.store) if found.state == "pending" else []
+    shown: list[Json] = [*commands]
+    screen.document(
+        {
+            "item": facts.document(found),
+            "state": sentence,
+            "next": step,
+            "commands": shown,
+            "resume": after,
+            "earlier": history,
+        }
+    )
+    print_item(screen, found, now)
+    screen.say(f"{sentence} {step}")
+    for line in commands:
+        screen.command(line)
+    if found.state in ("pending", "decided", "cleared", "started", "uncertain"):
+        screen.say("Then go on with the run:" if commands else "Go on with the run:")
+        screen.command(after)
+    if earlier:
+        screen.say(f"Decided before on this thread (the last {len(earlier)}):", "bold")
+        for one in earlier:
+            line = f"{facts.title(one)}({facts.effect(one)}): "
+            screen.say(line + facts.decision_line(one.decision) if one.decision else line, indent=2)
+    return 0
+
+
+def print_item(screen: Screen, item: Item, now: float, *, limit: int | None = None) -> None:
+    """Print an item: facts of the stored call first, the setup's own words last.
+
+    Args:
+        screen: Where.
+        item: What.
+        now: The store's time.
+        limit: The most characters of one value; None for all.
+    """
+    screen.say(f"{facts.title(item)} ({item.kind}, {item.state})", "bold")
+    rows = [(name, facts.pretty(value)) for name, value in facts.arguments(item)]
+    if limit is not None:
+        rows = [(name, facts.collapsed(text, limit, "`v`")) for name, text in rows]
+    if rows:
+        screen.say("question:" if item.kind == "question" else "arguments:", indent=2)
+        screen.facts(rows, indent=4)
+    elif item.kind != "question":
+        screen.say("no arguments", indent=2)
+    decided = [("decided", facts.decision_line(item.decision))] if item.decision else []
+    screen.facts(
+        [
+            ("why it asks", facts.WHY[item.kind]),
+            ("allowed", ", ".join(item.allowed) or "nothing: the item is damaged"),
+            *decided,
+            ("thread", item.thread),
+            ("asked", f"{facts.age(now - item.asked_at)} ago, {iso(item.asked_at)}"),
+            ("by node", item.path),
+            ("item", f"{item.id}, version {item.version}"),
+            ("fingerprint", item.fingerprint),
+        ]
+    )
+    words = facts.description(item)
+    if words:
+        known = item.kind == "outcome"
+        screen.say(
+            "what happened:" if known else "written by the agent's setup, not verified:", indent=2
+        )
+        screen.block(words if limit is None else facts.collapsed(words, limit, "`v`"), indent=4)
+
+
+def _decided(desk: Inbox, item: Item) -> list[Item]:
+    """Return the thread's last decided items beside this one, in the order of decision."""
+    found: list[Item] = []
+    page = desk.store.items(thread=item.thread, limit=1000)
+    while page:
+        found += [one for one in page if one.decision is not None and one.id != item.id]
+        page = desk.store.items(
+            thread=item.thread, after=(page[-1].asked_at, page[-1].id), limit=1000
+        )
+    found.sort(key=lambda one: one.decision.at if one.decision else 0.0)
+    return found[-_HISTORY:]
+
+
+@click.command(
+    "log",
+    help="Tell what happened on a thread, entry by entry, and check that its log is whole. "
+    "With --json, one document a line.",
+    epilog=examples("hitl log order-17", "hitl log order-17 --json"),
+)
+@click.argument("thread")
+@shared
+def log(session: Session, thread: str) -> int:
+    """Tell the audit trail of a thread."""
+    screen = session.screen
+    with session.opened() as desk:
+        entries = story(desk.store, thread)
+        if not entries:
+            raise UnknownId(
+                f"There is no thread {thread!r} in {session.store!r}.",
+                hint="`hitl inbox` shows the threads on which something waits.",
+            )
+        items = {one.id: one for one in _items(desk, thread)}
+    for entry, fault in entries:
+        lines = told(entry, items)
+        screen.document(lines.document | {"whole": not fault}, indent=None)
+        for line in lines.text:
+            screen.say(f"{entry.seq:>4}  {iso(entry.at)[:19]}Z  {line}")
+        if fault:
+            screen.say(f"entry {entry.seq} is not what was written: log damaged.", "bold red")
+    if not any(fault for _, fault in entries):
+        screen.say(f"{len(entries)} entries; the log is whole.")
+    return 0
+
+
+def _items(desk: Inbox, thread: str) -> Iterator[Item]:
+    page = desk.store.items(thread=thread, limit=1000)
+    while page:
+        yield from page
+        page = desk.store.items(thread=thread, after=(page[-1].asked_at, page[-1].id), limit=1000)

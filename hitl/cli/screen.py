@@ -1,0 +1,139 @@
+"""All that the command line prints goes through here, and all of it is made safe here.
+
+Owns layout: text is folded by us, and what does not fit on its line goes on behind a gutter,
+so that foreign text can neither act on the terminal nor imitate a line of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hitl.cli.safe import GUTTER, fold, safe
+from hitl.values import Json
+
+__all__ = ["Screen", "json_text"]
+
+_PLAIN_WIDTH = 100
+_LABEL = 22
+
+
+def json_text(document: Json, *, indent: int | None = 2) -> str:
+    r"""Return a document as JSON in which all but plain ASCII is written as ``\u`` escapes."""
+    return json.dumps(document, indent=indent, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
+class Screen:
+    """Where a command prints: people's text, or one JSON document.
+
+    Args:
+        as_json: Print documents only; what is meant for people is left out.
+        out: Where results go; standard output where None.
+        err: Where errors go; standard error where None.
+    """
+
+    def __init__(
+        self, *, as_json: bool = False, out: TextIO | None = None, err: TextIO | None = None
+    ) -> None:
+        self.as_json = as_json
+        self.out = _console(out or sys.stdout)
+        self.err = _console(err or sys.stderr)
+
+    def say(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
+        """Print a line; what does not fit goes on in further lines behind a gutter."""
+        self._print(self.out, text, style, indent)
+
+    def block(self, text: str, *, indent: int = 2) -> None:
+        """Print a text with its own line breaks, each line behind a gutter."""
+        if self.as_json:
+            return
+        room = max(self.out.width - indent - len(GUTTER), 10)
+        for line in text.split("\n"):
+            for piece in fold(safe(line), room):
+                self._line(self.out, " " * indent + GUTTER + piece, "")
+
+    def facts(self, rows: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
+        """Print names and values in two columns; a value of several lines as a block."""
+        pairs = [(safe(name), value) for name, value in rows]
+        wide = max((len(name) for name, _ in pairs if len(name) <= _LABEL), default=0)
+        for name, value in pairs:
+            room = max(self.out.width - indent - wide - 2, 10)
+            shown = safe(value)
+            if "\n" in value or len(name) > wide or len(fold(shown, room)) > 1:
+                self.say(name, "bold", indent=indent)
+                self.block(value, indent=indent + 2)
+            elif not self.as_json:
+                line = Text(" " * indent)
+                line.append(name.ljust(wide + 2), "bold").append(shown)
+                self.out.print(line, soft_wrap=True)
+
+    def command(self, line: str) -> None:
+        """Print a command on one line, however long, so that it can be copied."""
+        if not self.as_json:
+            self._line(self.out, f"  {safe(line)}", "cyan")
+
+    def table(self, headers: Mapping[str, str], rows: Iterable[Sequence[str]]) -> None:
+        """Print a table.
+
+        Args:
+            headers: Title of each column, and how it takes little room: ``whole`` (never
+                broken), ``fold`` (over several lines) or ``cut`` (ends in an ellipsis).
+            rows: The cells, as many as there are headers.
+        """
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for title, way in headers.items():
+            table.add_column(
+                title,
+                no_wrap=way != "fold",
+                overflow="fold" if way == "fold" else "ellipsis",
+                ratio=1 if way == "cut" else None,
+                max_width=24 if way == "fold" else None,
+            )
+        for row in rows:
+            table.add_row(*(Text(safe(cell)) for cell in row))
+        if not self.as_json:
+            self.out.print(table)
+
+    def prompt(self, text: str) -> None:
+        """Print what is asked, and stay on that line."""
+        self.out.print(Text(safe(text), "bold"), end=" ", soft_wrap=True)
+        self.out.file.flush()
+
+    def error(self, message: str, hint: str = "") -> None:
+        """Print what went wrong and what to do, on standard error."""
+        self._print(self.err, f"error: {message}", "bold red", 0)
+        if hint:
+            self._print(self.err, f"hint: {hint}", "", 0)
+
+    def note(self, text: str) -> None:
+        """Print a line beside the result, on standard error."""
+        self._print(self.err, text, "", 0)
+
+    def document(self, document: Json, *, indent: int | None = 2) -> None:
+        """Print a document, if documents are wanted."""
+        if self.as_json:
+            self.out.file.write(json_text(document, indent=indent) + "\n")
+
+    def _print(self, console: Console, text: str, style: str, indent: int) -> None:
+        if self.as_json and console is self.out:
+            return
+        first, *rest = fold(safe(text), max(console.width - indent - len(GUTTER), 10))
+        self._line(console, " " * indent + first, style)
+        for piece in rest:
+            self._line(console, " " * indent + GUTTER + piece, style)
+
+    @staticmethod
+    def _line(console: Console, text: str, style: str) -> None:
+        console.print(Text(text, style), soft_wrap=True)
+
+
+def _console(file: TextIO) -> Console:
+    width = None if file.isatty() else _PLAIN_WIDTH
+    return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
