@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks import bare as by_hand
@@ -19,7 +19,10 @@ AIMS = {
     "agent turn with approval, SQLite (RAM)": "450 µs, 8 commits",
 }
 
-SCRIPT = [{"tool_calls": [{"name": "delete", "args": {"path": "a"}, "id": "c1"}]}, "done"]
+SCRIPT: list[str | Mapping[str, object]] = [
+    {"tool_calls": [{"name": "delete", "args": {"path": "a"}, "id": "c1"}]},
+    "done",
+]
 
 
 def missing() -> str:

@@ -90,7 +90,7 @@ def scaled(*, quick: bool) -> Iterator[Scale]:
         tempfile.TemporaryDirectory(dir=ram, prefix="bench-") as fast,
         tempfile.TemporaryDirectory(prefix="bench-") as slow,
     ):
-        seconds, turns = (0.12, 100) if quick else (1.5, 1000)
+        seconds, turns = (0.06, 100) if quick else (1.5, 1000)
         yield Scale(quick, seconds, turns, Path(fast), Path(slow))
 
 

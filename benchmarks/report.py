@@ -91,7 +91,8 @@ def _version(name: str) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """Return a row's cells as text, in the order of ``COLUMNS``."""
     peer = row.peer
-    ratio = f"{peer.cpu / row.hitl.cpu:.0f}x" if peer is not None and row.hitl.cpu else ""
+    times = peer.cpu / row.hitl.cpu if peer is not None and row.hitl.cpu else None
+    ratio = "" if times is None else f"{times:.0f}x" if times >= 10 else f"{times:.2g}x"
     return (
         row.name,
         _time(row.hitl.cpu),

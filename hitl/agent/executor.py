@@ -1,12 +1,12 @@
-"""The executor: runs a tool call if, and only if, it may run; once.
+"""The executor: runs a call that may run; once.
 
-Theory of operation. Whatever route led here, just before a tool's body the executor needs for
-exactly this call a stored free verdict, or a human's yes that has not been used; a call that
-never passed a review is judged anew, and asked about where a rule asks. Then the call's intent
-is committed, the body runs, and its result is committed with the task's end. An intent that is
+Theory of operation. ``Admission`` has said that the call may run. Then the call's intent is
+committed, the body runs, and its result is committed with the task's end. An intent that is
 found without a result is settled by the tool's effect class, or by what a human said of it.
+Where middleware stands around the call, which may still fail, pause or call again, the result
+is kept by a commit of its own.
 
-``Execution`` is a generator of two effects, carried out by a sync and an async hand, so that
+``execute`` is a generator of three effects, carried out by a sync and an async hand, so that
 the order of these writes stands here once.
 """
 
@@ -14,45 +14,37 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
-from hitl.agent.approval import HumanInTheLoopMiddleware
+from hitl.agent.admission import NOT_APPROVED, Ticket, intent_of
 from hitl.agent.messages import ToolMessage
-from hitl.agent.review import CallReview
+from hitl.agent.review import mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolException, ToolRuntime, tool_message
+from hitl.codec import pack, unpack
 from hitl.engine import Intent, Task
-from hitl.errors import Refused
+from hitl.errors import (
+    Broken,
+    Misuse,
+    NoCheckpointer,
+    NotStorable,
+    OutsideRun,
+    Stale,
+    StoreFailed,
+)
 from hitl.ledger import move, near, then
-from hitl.values import Decision, Item, ItemChange, ToolCall, derive, fingerprint, plain
+from hitl.values import Decision, Item, ItemChange, Json, ToolCall, derive, plain
 
-__all__ = ["Body", "Executor", "Ticket", "arun", "run"]
+__all__ = ["Begin", "Body", "Executor", "Keep", "arun", "run"]
 
 UNKNOWN_TOOL = "There is no tool {name!r}.{near} Known tools: {known}."
 GIVEN_UP = (
     "The call of {name!r} was started, but its outcome is not known, and the user gave it up. "
     "Do not call it again unless the user asks for it.{message}"
 )
-NOT_APPROVED = (
-    "The call of {name!r} was not executed: it has no approval that could be used. "
-    "Propose it again if it is still wanted."
-)
+NOT_KEPT = "The call of {name!r} ran, but its result cannot be kept: {problem}"
 
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What one task of the tools node is to run: a proposed call and what is known of it.
-
-    Attributes:
-        call: The call as the model proposed it.
-        index: Its place in the model's turn.
-        review: What the turn's review says of it, if there is one.
-        state: The state that the tool may read.
-    """
-
-    call: ToolCall
-    index: int
-    review: CallReview | None
-    state: Any
+_LOUD = (NoCheckpointer, OutsideRun, NotStorable, Stale, StoreFailed, Broken)
+"""What the programmer or operator must see; anything else that a tool raises is its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +65,15 @@ class Body:
     runtime: ToolRuntime[Any, Any]
 
 
-Steps = Generator[Begin | Body, object, ToolMessage]
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Commit the result of a call whose task goes on."""
+
+    key: str
+    note: Json
+
+
+Steps = Generator[Begin | Body | Keep, object, ToolMessage]
 
 
 class Executor:
@@ -81,93 +81,67 @@ class Executor:
 
     Args:
         tools: All tools by name.
-        gates: The approval middleware that judges calls which no review speaks of.
+        keeps: Whether each result is kept at once, because something stands around the calls.
     """
 
-    def __init__(
-        self, tools: Mapping[str, Tool], gates: Sequence[HumanInTheLoopMiddleware]
-    ) -> None:
+    def __init__(self, tools: Mapping[str, Tool], *, keeps: bool = False) -> None:
         self.tools = tools
-        self.gates = gates
+        self.keeps = keeps
 
-    def allowed(self, task: Task, ticket: Ticket) -> tuple[ToolCall, str]:
-        """Return the call that may run in place of the proposed one, and the item that says so.
-
-        Raises:
-            Refused: It may not run; the message is written for the model.
-            Pause: A rule asks for it, and nobody has answered yet.
-        """
-        review = ticket.review
-        proposed = ticket.call
-        mark = fingerprint(proposed["name"], plain(proposed["args"]))
-        if review is not None and review.verdict == "closed":
-            raise Refused(NOT_APPROVED.format(name=proposed["name"]))
-        if review is not None and review.verdict == "free" and review.fingerprint == mark:
-            return proposed, ""
-        if review is not None and review.verdict == "asked":
-            return self._approved(task, review, proposed, mark), review.item
-        return self._judged(task, ticket)
-
-    def _approved(
-        self, task: Task, review: CallReview, proposed: ToolCall, mark: str
-    ) -> ToolCall:
-        item = task.run.items.get(review.item)
-        call = review.call(proposed)
-        runs = fingerprint(call["name"], plain(call["args"]))
-        if (
-            item is None
-            or item.state not in ("cleared", "started", "uncertain")
-            or item.fingerprint != mark
-            or review.fingerprint != runs
-        ):
-            raise Refused(NOT_APPROVED.format(name=proposed["name"]))
-        return call
-
-    def _judged(self, task: Task, ticket: Ticket) -> tuple[ToolCall, str]:
-        """Judge a call that no review speaks of; where a rule asks, ask here and now."""
-        call, item = ticket.call, ""
-        for number, gate in enumerate(self.gates):
-            decided = gate.ask_here(task, number, ticket.index, call, ticket.state)
-            if decided is None:
-                continue
-            review, answer = decided
-            if answer is not None:
-                raise Answered(answer)
-            call, item = review.call(call), review.item
-        return call, item
-
-    def execute(self, task: Task, ticket: Ticket, call: ToolCall, item: str) -> Steps:
+    def execute(
+        self,
+        task: Task,
+        ticket: Ticket,
+        call: ToolCall,
+        items: tuple[str, ...],
+        *,
+        again: bool = False,
+    ) -> Steps:
         """Run a call that may run; see the module's theory of operation.
 
         Args:
             task: The task that it runs in.
             ticket: What the task was given.
             call: The call that runs.
-            item: Id of the item that allows it, empty for a free call.
+            items: Ids of the items that allow it, none for a free call.
+            again: Whether it ran in this execution already, and is wanted once more.
         """
+        key = intent_of(task, call)
+        found = None if again else self._found(task, key, call, items)
+        if found is not None:
+            return found
+        ready = self._ready(call)
+        if isinstance(ready, ToolMessage):
+            return _end(task, items, ready)
+        tool, arguments = ready
+        key = key or derive(
+            task.run.salt, "call", task.checkpoint, task.node.name, task.place, mark(call)
+        )
+        attempt, written = 1, task.run.journal.saved and tool.effect != "pure"
+        if written:
+            intent = _intent(task, key, tool, call, items)
+            attempt = intent.attempt
+            yield Begin(key, intent, _starting(task, items))
+        runtime = self.runtime(task, ticket.state, call, key, attempt)
+        message = yield from self._body(tool, arguments, runtime, call)
+        if written and self.keeps:
+            yield Keep(key, _note(task, message))
+        return _end(task, items, message)
+
+    def _ready(self, call: ToolCall) -> tuple[Tool, Mapping[str, object]] | ToolMessage:
+        """Return the tool and its arguments, or what the model is told is wrong with them."""
         tool = self.tools.get(call["name"])
         if tool is None:
-            known = ", ".join(sorted(self.tools)) or "none"
             text = UNKNOWN_TOOL.format(
-                name=call["name"], near=near(call["name"], self.tools), known=known
+                name=call["name"],
+                near=near(call["name"], self.tools),
+                known=", ".join(sorted(self.tools)) or "none",
             )
-            return self._end(task, item, tool_message(text, call, status="error"))
+            return tool_message(text, call, status="error")
         try:
-            arguments = tool.validate(call["args"])
+            return tool, tool.validate(call["args"])
         except ToolArgumentsError as error:
-            return self._end(task, item, tool_message(str(error), call, status="error"))
-        key = derive(task.run.salt, "call", task.checkpoint, task.node.name, task.place)
-        attempt = 1
-        if task.run.journal.saved and tool.effect != "pure":
-            settled = self._settled(task, key, call)
-            if settled is not None:
-                return settled
-            intent = self._intent(task, key, tool, call, item)
-            attempt = intent.attempt
-            yield Begin(key, intent, self._starting(task, key, item))
-        runtime = self._runtime(task, ticket, call, key, attempt)
-        message = yield from self._body(tool, arguments, runtime, call)
-        return self._end(task, item, message)
+            return tool_message(str(error), call, status="error")
 
     def _body(
         self,
@@ -179,128 +153,180 @@ class Executor:
         """Run the body; an exception is a result, which the model reads."""
         try:
             result = yield Body(tool, arguments, runtime)
-            return tool_message(result, call)
+            return _storable(tool_message(result, call), call)
         except ToolException as error:
             return tool_message(str(error), call, status="error")
-        except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
+        except _LOUD:
+            raise
+        except Exception as error:
+            if type(error) is Misuse:
+                raise
             text = f"The tool failed: {type(error).__name__}: {error}"
             return tool_message(text, call, status="error")
 
-    def _end(self, task: Task, item: str, message: ToolMessage) -> ToolMessage:
-        """Let the item that allowed the call be closed with the task's end."""
-        own = task.run.items.get(item)
-        if own is not None and item not in task.moves:
-            if own.state == "decided":
-                task.moves[item] = then(move(own, "clear"), "finish")
-            elif own.state in ("cleared", "started"):
-                task.moves[item] = move(own, "finish")
-        return message
-
-    def _settled(self, task: Task, key: str, call: ToolCall) -> ToolMessage | None:
-        """Return the result of a lost call if a human has settled it for good."""
+    def _found(
+        self, task: Task, key: str, call: ToolCall, items: tuple[str, ...]
+    ) -> ToolMessage | None:
+        """Return what came of the call in an earlier execution, if that settles it."""
         intent = task.record.intents.get(key)
-        decision = _outcome(task, intent)
-        if intent is None or decision is None or decision.type == "retry":
+        if intent is None:
+            own = task.run.items.get(items[-1]) if items else None
+            if own is not None and own.state in ("started", "uncertain"):
+                text = NOT_APPROVED.format(name=call["name"])  # another task has used it
+                return tool_message(text, call, status="error")
             return None
-        own = task.run.items.get(intent.item)
-        respond = decision.type == "respond"
-        if own is not None and own.state == "uncertain":
-            task.moves[own.id] = move(own, "settle" if respond else "abandon")
+        if key in task.record.notes:
+            return _end(task, items, _kept(task, key))
+        decision = _outcome(task, intent)
+        if decision is None or decision.type == "retry":
+            return None
+        # Nothing was asked after the call was lost, so all answers so far were its body's.
+        task.asks = sum(not asked.lost for asked in task.record.asked)
         message = str(decision.payload.get("message") or "")
-        if respond:
-            return tool_message(message, call)
+        if decision.type == "respond":
+            return _end(task, items, tool_message(message, call), settled="settle")
         told = f" They said: {message}" if message else ""
         text = GIVEN_UP.format(name=call["name"], message=told)
-        return tool_message(text, call, status="error")
+        return _end(task, items, tool_message(text, call, status="error"))
 
-    def _intent(
-        self, task: Task, key: str, tool: Tool, call: ToolCall, item: str
-    ) -> Intent:
-        found = task.record.intents.get(key)
-        attempt = 1 if found is None else found.attempt + (0 if found.paused else 1)
-        subject = {"name": call["name"], "args": plain(call["args"])}
-        subject["call_id"] = call.get("id") or ""
-        return Intent(attempt, tool.effect != "effect", subject, item)
-
-    def _starting(self, task: Task, key: str, item: str) -> list[ItemChange]:
-        own = task.run.items.get(item)
-        if own is None:
-            return []
-        if own.state == "decided":
-            return [then(move(own, "clear"), "start")]
-        if own.state == "cleared":
-            return [move(own, "start")]
-        if own.state == "uncertain":
-            return [move(own, "restart")]
-        return []
-
-    def _runtime(
-        self, task: Task, ticket: Ticket, call: ToolCall, key: str, attempt: int
+    def runtime(
+        self, task: Task, state: Any, call: ToolCall, key: str = "", attempt: int = 1
     ) -> ToolRuntime[Any, Any]:
+        """Return what a call is given of its run.
+
+        Args:
+            task: The task that it runs in.
+            state: The state that it may read.
+            call: The call.
+            key: Its idempotency key.
+            attempt: Counts its starts, from 1.
+        """
         run = task.run
         return ToolRuntime(
-            state=ticket.state,
+            state=state,
             context=run.runtime.context,
             config=run.config,
             stream_writer=run.runtime.stream_writer,
             tool_call_id=call.get("id"),
             store=run.runtime.store,
             tools=list(self.tools.values()),
+            execution_info=run.runtime.execution_info,
+            server_info=run.runtime.server_info,
             idempotency_key=key if run.journal.saved else "",
             attempt=attempt,
         )
 
 
-class Answered(Exception):
-    """A human's answer stands in for the call; it does not run."""
+def _intent(task: Task, key: str, tool: Tool, call: ToolCall, items: tuple[str, ...]) -> Intent:
+    found = task.record.intents.get(key)
+    attempt = 1 if found is None else found.attempt + (0 if found.paused else 1)
+    subject: dict[str, Json] = {"name": call["name"], "args": plain(call["args"])}
+    subject |= {"call_id": call.get("id") or "", "fingerprint": mark(call)}
+    return Intent(attempt, tool.effect != "effect", subject, items[-1] if items else "")
 
-    def __init__(self, message: ToolMessage) -> None:
-        super().__init__()
-        self.message = message
+
+def _starting(task: Task, items: tuple[str, ...]) -> list[ItemChange]:
+    """Return the move of the item that let the call in last; the others wait for its end."""
+    own = task.run.items.get(items[-1]) if items else None
+    if own is None:
+        return []
+    if own.state == "decided":
+        return [then(move(own, "clear"), "start")]
+    if own.state == "cleared":
+        return [move(own, "start")]
+    return [move(own, "restart")] if own.state == "uncertain" else []
 
 
-def _outcome(task: Task, intent: Intent | None) -> Decision | None:
-    item: Item | None = task.run.items.get(intent.outcome) if intent is not None else None
+def _end(
+    task: Task, items: tuple[str, ...], message: ToolMessage, settled: str = "abandon"
+) -> ToolMessage:
+    """Let the items that allowed the call be closed with the task's end."""
+    for id in items:
+        own = task.run.items.get(id)
+        if own is None or id in task.moves:
+            continue
+        if own.state == "decided":
+            task.moves[id] = then(move(own, "clear"), "finish")
+        elif own.state in ("cleared", "started"):
+            task.moves[id] = move(own, "finish")
+        elif own.state == "uncertain":
+            task.moves[id] = move(own, settled)
+    return message
+
+
+def _outcome(task: Task, intent: Intent) -> Decision | None:
+    item: Item | None = task.run.items.get(intent.outcome)
     return item.decision if item is not None else None
 
 
+def _storable(message: ToolMessage, call: ToolCall) -> ToolMessage:
+    """Return a result that can be kept: the call has run, and must not count as lost."""
+    if isinstance(message.content, str) and message.artifact is None:
+        return message
+    try:
+        pack(message, f"the result of {call['name']!r}")
+    except NotStorable as error:
+        text = NOT_KEPT.format(name=call["name"], problem=error.message)
+        return tool_message(text, call, status="error")
+    return message
+
+
+def _note(task: Task, message: ToolMessage) -> Json:
+    """Return a result as it is kept, with how far the body has counted questions and steps."""
+    return {"message": pack(message, "a tool's result"), "asks": task.asks, "steps": task.steps}
+
+
+def _kept(task: Task, key: str) -> ToolMessage:
+    note = cast(dict[str, Any], task.record.notes[key])
+    task.asks, task.steps = note["asks"], note["steps"]
+    message = unpack(note["message"])
+    assert isinstance(message, ToolMessage)
+    return message
+
+
 def run(task: Task, steps: Steps) -> ToolMessage:
-    """Carry out an execution in this thread."""
+    """Carry out an execution in this thread; return its result."""
+    journal = task.run.journal
     reply: object = None
     error: Exception | None = None
     while True:
         try:
             effect = steps.throw(error) if error is not None else steps.send(reply)
         except StopIteration as stop:
-            message: ToolMessage = stop.value
-            return message
+            return cast(ToolMessage, stop.value)
         reply, error = None, None
-        if isinstance(effect, Begin):
-            task.run.journal.intent(task.place, effect.key, effect.intent, effect.moves)
-            task.record.intents[effect.key] = replace(effect.intent)
-        else:
+        if isinstance(effect, Body):
             try:
                 reply = effect.tool.run(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
+        elif isinstance(effect, Begin):
+            journal.intent(task.place, effect.key, effect.intent, effect.moves)
+            task.record.intents[effect.key] = replace(effect.intent)
+        else:
+            journal.note(task.place, effect.key, effect.note)
+            task.record.notes[effect.key] = effect.note
 
 
 async def arun(task: Task, steps: Steps) -> ToolMessage:
-    """Carry out an execution on an event loop."""
+    """Carry out an execution on an event loop; return its result."""
+    journal = task.run.journal
     reply: object = None
     error: Exception | None = None
     while True:
         try:
             effect = steps.throw(error) if error is not None else steps.send(reply)
         except StopIteration as stop:
-            message: ToolMessage = stop.value
-            return message
+            return cast(ToolMessage, stop.value)
         reply, error = None, None
-        if isinstance(effect, Begin):
-            await task.run.journal.aintent(task.place, effect.key, effect.intent, effect.moves)
-            task.record.intents[effect.key] = replace(effect.intent)
-        else:
+        if isinstance(effect, Body):
             try:
                 reply = await effect.tool.arun(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
+        elif isinstance(effect, Begin):
+            await journal.aintent(task.place, effect.key, effect.intent, effect.moves)
+            task.record.intents[effect.key] = replace(effect.intent)
+        else:
+            await journal.anote(task.place, effect.key, effect.note)
+            task.record.notes[effect.key] = effect.note

@@ -6,27 +6,28 @@ weeks later, someone decides. What was approved runs here, once, whatever crashe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hitl.agent.approval import EDITED, HumanInTheLoopMiddleware
-from hitl.agent.executor import Executor
 from hitl.agent.loop import bind_gates, hook_node, joined_state
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
 from hitl.agent.repair import repair
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
-from hitl.agent.turns import last_turn, messages_of
+from hitl.agent.turns import answers_of, last_turn, messages_of
 from hitl.checkpoint import Checkpointer
 from hitl.engine import CompiledStateGraph, StateGraph
 from hitl.errors import Misuse
 from hitl.inbox import Inbox
 from hitl.policy import DESCRIPTION_PREFIX, InterruptOnConfig
-from hitl.values import END, START, Config, Item
+from hitl.values import END, START, Config, Item, ToolCall
 
 __all__ = ["Gate", "GateResult"]
+
+T = TypeVar("T")
 
 _REVIEW = "review"
 
@@ -40,7 +41,7 @@ class GateResult:
         results: One per call, in the order of the calls, once all are done: ``{"tool_call_id",
             "name", "content", "status"}``; ``status`` is ``"error"`` for a call that was
             rejected or failed.
-        pending: What waits for a human.
+        pending: What waits for a human, in the order of the calls.
     """
 
     done: bool
@@ -89,11 +90,9 @@ class Gate:
         gates = bind_gates([approval], known)
         self.store = store
         self.inbox = Inbox(store)
-        self.graph = _graph(approval, ToolsNode(Executor(known, gates), []), store)
+        self.graph = _graph(approval, ToolsNode(known, gates, []), store)
 
-    def review(
-        self, thread: str, calls: Sequence[object], *, context: object = None
-    ) -> GateResult:
+    def review(self, thread: str, calls: Sequence[object], *, context: object = None) -> GateResult:
         """Propose the calls of one model turn; run them, or say what waits.
 
         New calls on a thread on which others still wait close those as superseded.
@@ -154,31 +153,37 @@ class Gate:
         output = await self.graph.ainvoke(None, _on(thread), context=context)
         return await _in_thread(self._result, thread, output)
 
+    def _pending(self, thread: str) -> tuple[Item, ...]:
+        """Return what waits, in the order of the calls: items of one turn have one time."""
+        found = self.inbox.pending(thread=thread, limit=10_000)
+        return tuple(sorted(found, key=lambda item: (item.asked_at, item.rules.get("call", 0))))
+
     def _result(self, thread: str, output: Mapping[str, Any]) -> GateResult:
         if output.interrupts:  # type: ignore[attr-defined]
-            return GateResult(False, (), tuple(self.inbox.pending(thread=thread, limit=10_000)))
+            return GateResult(False, (), self._pending(thread))
         messages = messages_of(output)
         place = last_turn(messages)
         if place is None:
             return GateResult(True)
         turn = messages[place]
-        answers = [one for one in messages[place + 1 :] if isinstance(one, ToolMessage)]
-        results: list[dict[str, Any]] = []
-        for call in turn.tool_calls:  # type: ignore[attr-defined]
-            id = call.get("id") or ""
-            answer = next((one for one in answers if one.tool_call_id == id), None)
-            if answer is None:
-                return GateResult(False, (), ())
-            answers.remove(answer)
-            results.append(
-                {
-                    "tool_call_id": id,
-                    "name": answer.name or call["name"],
-                    "content": answer.content,
-                    "status": answer.status,
-                }
-            )
-        return GateResult(True, tuple(results))
+        assert isinstance(turn, AIMessage)
+        answers = answers_of(messages, place)
+        results = [
+            _result(call, answer)
+            for call, answer in zip(turn.tool_calls, answers, strict=True)
+            if answer is not None
+        ]
+        whole = len(results) == len(answers)
+        return GateResult(whole, tuple(results) if whole else ())
+
+
+def _result(call: ToolCall, answer: ToolMessage) -> dict[str, Any]:
+    return {
+        "tool_call_id": call.get("id") or "",
+        "name": answer.name or call["name"],
+        "content": answer.content,
+        "status": answer.status,
+    }
 
 
 def _graph(
@@ -198,7 +203,7 @@ def _graph(
     return graph.compile(store, name="gate", prepare=repair)
 
 
-def _turn(calls: Sequence[object]) -> dict[str, Any]:
+def _turn(calls: object) -> dict[str, Any]:
     from hitl.agent.messages import to_message
 
     if isinstance(calls, Mapping) or not isinstance(calls, Sequence) or not calls:
@@ -219,7 +224,7 @@ def _on(thread: str) -> Config:
     return {"configurable": {"thread_id": thread}}
 
 
-async def _in_thread(fn: Any, *args: Any) -> Any:
+async def _in_thread(fn: Callable[..., T], *args: object) -> T:
     import asyncio
 
     return await asyncio.to_thread(fn, *args)

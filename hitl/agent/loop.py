@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, get_type_hints
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
-from hitl.agent.executor import Executor
-from hitl.agent.messages import add_messages
+from hitl.agent.messages import BaseMessage, add_messages
 from hitl.agent.middleware import AgentMiddleware, AgentState, overrides
 from hitl.agent.model import as_model
 from hitl.agent.model_node import MODEL, ModelNode
@@ -80,7 +79,7 @@ def create_agent(
     state = joined_state(state_schema or AgentState, [one.state_schema for one in middleware])
     model_node = ModelNode(as_model(model), list(known.values()), system_prompt, middleware)
     graph = StateGraph(state, context_schema)
-    _Wiring(graph, list(middleware)).wire(model_node, ToolsNode(Executor(known, gates), middleware))
+    _Wiring(graph, list(middleware)).wire(model_node, ToolsNode(known, gates, middleware))
     return graph.compile(
         checkpointer,
         store=store,
@@ -125,7 +124,7 @@ def bind_gates(
                     hint=f"Tools: {', '.join(sorted(tools)) or 'none'}.",
                     tool=name,
                 )
-        gate.bind(tools)
+        gate.bind(tools, gates)
     return gates
 
 
@@ -157,14 +156,12 @@ def hook_node(
             route = jumps[jump]
         messages = messages_of(state)
         if "messages" in writes:
-            messages = add_messages(list(messages), writes["messages"])  # type: ignore[arg-type]
+            messages = add_messages(list(messages), writes["messages"])
         return Command(update=writes or None, goto=route(messages))
 
     def node(state: Any, runtime: Runtime) -> Command:
         if not overrides(middleware, hook):
-            raise Misuse(
-                f"{middleware.name} has only the async hook a{hook}.", hint="Use ainvoke."
-            )
+            raise Misuse(f"{middleware.name} has only the async hook a{hook}.", hint="Use ainvoke.")
         return left(state, sync_hook(state, runtime))
 
     async def anode(state: Any, runtime: Runtime) -> Command:
@@ -205,35 +202,31 @@ class _Wiring:
     def wire(self, model: ModelNode, tools: ToolsNode) -> None:
         """Add all nodes and edges."""
         after = self._first(self.after_model, "")
-        following: Route = (lambda messages: after) if after else self._after_turn
+        following: Route = (lambda _: after) if after else self._after_turn
 
         def ask(state: Any, runtime: Runtime) -> Command:
-            return self._told(state, model(state, runtime), following)
+            return self._told(model(state, runtime), following)
 
         async def aask(state: Any, runtime: Runtime) -> Command:
-            return self._told(state, await model.acall(state, runtime), following)
+            return self._told(await model.acall(state, runtime), following)
 
         self.graph.add_node(MODEL, ask, async_action=aask)
-        asking = any(gate.asks for gate in tools.executor.gates)
-        self.graph.add_node(TOOLS, tools, async_action=tools.acall, approves=asking)
+        self.graph.add_node(TOOLS, tools, async_action=tools.acall, approves=tools.asks)
         self.graph.add_edge(TOOLS, self.entry)
-        self._chain(self.before_agent, "before_agent", lambda messages: self.entry)
-        self._chain(self.before_model, "before_model", lambda messages: MODEL)
+        self._chain(self.before_agent, "before_agent", lambda _: self.entry)
+        self._chain(self.before_model, "before_model", lambda _: MODEL)
         self._chain(self.after_model, "after_model", self._after_turn)
-        self._chain(self.after_agent, "after_agent", lambda messages: END)
+        self._chain(self.after_agent, "after_agent", lambda _: END)
         self.graph.add_edge(START, self._first(self.before_agent, self.entry))
 
-    def _told(self, state: Any, answer: Any, following: Route) -> Command:
-        goto = following([*messages_of(state), answer])
-        return Command(update={"messages": [answer]}, goto=goto)
+    def _told(self, written: list[BaseMessage], following: Route) -> Command:
+        return Command(update={"messages": written}, goto=following(written[-1:]))
 
-    def _chain(
-        self, hooks: list[tuple[str, AgentMiddleware]], hook: str, last: Route
-    ) -> None:
+    def _chain(self, hooks: list[tuple[str, AgentMiddleware]], hook: str, last: Route) -> None:
         jumps: dict[str, Route] = {
-            "model": lambda messages: self.entry,
+            "model": lambda _: self.entry,
             "tools": self._after_turn,
-            "end": lambda messages: self.exit,
+            "end": lambda _: END if hook == "after_agent" else self.exit,
         }
         for place, (name, one) in enumerate(hooks):
             following = last
@@ -252,4 +245,4 @@ class _Wiring:
 
 
 def _to(name: str) -> Route:
-    return lambda messages: name
+    return lambda _: name

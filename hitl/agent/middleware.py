@@ -4,6 +4,8 @@ A middleware overrides the hooks it wants. Hooks named ``a...`` serve async runs
 sync one is there, async runs call it in a thread.
 """
 
+# ruff: noqa: ARG002 - the hooks do nothing here; their parameters' names are public
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from hitl.agent.messages import AIMessage, SystemMessage
+from hitl.agent.messages import (
+    REMOVE_ALL_MESSAGES,
+    AIMessage,
+    BaseMessage,
+    RemoveMessage,
+    SystemMessage,
+)
 from hitl.agent.middleware import AgentMiddleware, ModelRequest, overrides
 from hitl.agent.model import ChatModel, ModelInput, as_answer
+from hitl.agent.repair import repaired
 from hitl.agent.tool import Tool
 from hitl.agent.turns import messages_of
 from hitl.engine import Runtime
 from hitl.errors import Misuse
+from hitl.values import ToolCall
 
 __all__ = ["MODEL", "ModelNode"]
 
@@ -49,24 +58,38 @@ class ModelNode:
             if overrides(m, "awrap_model_call") or overrides(m, "wrap_model_call")
         ]
 
-    def __call__(self, state: Any, runtime: Runtime) -> AIMessage:
-        """Return the model's answer, with an id of its own."""
+    def __call__(self, state: Any, runtime: Runtime) -> list[BaseMessage]:
+        """Return what to write to the conversation, the model's answer last."""
         handler: Handler = _ask
         for middleware in reversed(self.wraps):
             handler = _around(middleware, handler)
-        return _settled(handler(self._request(state, runtime)), self.model.name)
+        whole = repaired(messages_of(state))
+        answer = handler(self._request(state, whole, runtime))
+        return self._written(state, whole, answer)
 
-    async def acall(self, state: Any, runtime: Runtime) -> AIMessage:
-        """Return the model's answer in an async run."""
+    async def acall(self, state: Any, runtime: Runtime) -> list[BaseMessage]:
+        """Return what to write to the conversation in an async run, the model's answer last."""
         handler: AsyncHandler = _aask
         for middleware in reversed(self.awraps):
             handler = _aaround(middleware, handler)
-        return _settled(await handler(self._request(state, runtime)), self.model.name)
+        whole = repaired(messages_of(state))
+        answer = await handler(self._request(state, whole, runtime))
+        return self._written(state, whole, answer)
 
-    def _request(self, state: Any, runtime: Runtime) -> ModelRequest:
+    def _written(
+        self, state: Any, whole: list[BaseMessage] | None, answer: object
+    ) -> list[BaseMessage]:
+        message = _settled(answer, self.model.name, messages_of(state))
+        if whole is None:
+            return [message]
+        return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *whole, message]
+
+    def _request(
+        self, state: Any, whole: list[BaseMessage] | None, runtime: Runtime
+    ) -> ModelRequest:
         return ModelRequest(
             self.model,
-            messages_of(state),  # type: ignore[arg-type]
+            messages_of(state) if whole is None else whole,  # type: ignore[arg-type]
             self.system_prompt,
             self.tools,
             state,
@@ -79,7 +102,7 @@ def _input(request: ModelRequest) -> ModelInput:
     if request.system_prompt:
         messages.insert(0, SystemMessage(request.system_prompt))
     return ModelInput(
-        messages, tuple(tool.spec for tool in request.tools), dict(request.settings)
+        tuple(messages), tuple(tool.spec for tool in request.tools), dict(request.settings)
     )
 
 
@@ -91,11 +114,20 @@ async def _aask(request: ModelRequest) -> AIMessage:
     return await request.model.agenerate(_input(request))
 
 
-def _settled(answer: object, name: str) -> AIMessage:
+def _settled(answer: object, name: str, before: Sequence[BaseMessage]) -> AIMessage:
+    """Return an answer with an id that no message has, whose calls all have ids."""
     message = as_answer(answer, name)
-    if message.id is None:
-        message.id = str(uuid.uuid4())
+    if message.id is None or any(one.id == message.id for one in before):
+        message = replace(message, id=str(uuid.uuid4()))
+    if any(not call.get("id") for call in message.tool_calls):
+        calls = [_named(call) for call in message.tool_calls]
+        message = replace(message, tool_calls=calls)
     return message
+
+
+def _named(call: ToolCall) -> ToolCall:
+    """Return a call with an id, without which no provider can tell whose its result is."""
+    return call if call.get("id") else {**call, "id": f"call_{uuid.uuid4().hex}"}
 
 
 def _around(middleware: AgentMiddleware, inner: Handler) -> Handler:

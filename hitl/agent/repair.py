@@ -1,8 +1,9 @@
-"""Answers for calls that were given up, so that the next model reads a valid history."""
+"""A history that a model can read: every call has its one answer, right behind its turn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 
 from hitl.agent.messages import (
     REMOVE_ALL_MESSAGES,
@@ -12,7 +13,7 @@ from hitl.agent.messages import (
     ToolMessage,
     to_messages,
 )
-from hitl.agent.turns import messages_of
+from hitl.agent.turns import messages_of, result_id
 
 __all__ = ["DID_NOT_COMPLETE", "NOT_KNOWN", "NOT_READABLE", "repair", "repaired"]
 
@@ -30,51 +31,90 @@ NOT_READABLE = (
 
 
 def repaired(
-    messages: list[BaseMessage], lost: frozenset[str] = frozenset()
+    messages: Sequence[BaseMessage], lost: frozenset[str] = frozenset()
 ) -> list[BaseMessage] | None:
-    """Return a history in which every call has its answer right behind it, or None.
+    """Return a history in which every call has its answer right behind its turn, or None.
 
     Args:
         messages: The history.
         lost: Ids of calls that were started and whose outcome is not known.
 
     Returns:
-        A new list of the same messages with the missing answers; None where none is missing.
+        A new list of the same messages, answers in place and missing ones added; None where
+        the history is so already.
     """
-    given: dict[str, int] = {}
+    if not any(isinstance(m, AIMessage) and _calls(m) for m in messages):
+        return None
+    answers = _answers(messages)
+    owned = {id(answer) for found in answers.values() for answer in found if answer is not None}
+    whole: list[BaseMessage] = []
+    for message in messages:
+        if id(message) in owned:
+            continue
+        whole.append(message)
+        if isinstance(message, AIMessage) and id(message) in answers:
+            whole.extend(_block(message, answers[id(message)], lost))
+    same = len(whole) == len(messages) and all(a is b for a, b in zip(whole, messages, strict=True))
+    return None if same else whole
+
+
+_Call = tuple[str, str | None, bool]
+"""Name, the provider's id, and whether it could not be read."""
+
+
+def _calls(turn: AIMessage) -> list[_Call]:
+    calls: list[_Call] = [(call["name"], call.get("id"), False) for call in turn.tool_calls]
+    calls += [(bad.get("name") or "", bad.get("id"), True) for bad in turn.invalid_tool_calls]
+    return calls
+
+
+def _answers(messages: Sequence[BaseMessage]) -> dict[int, list[ToolMessage | None]]:
+    """Return what answers each turn's calls: by our own ids, then by the provider's in order."""
+    named: dict[str | None, ToolMessage] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
-            given[message.tool_call_id] = given.get(message.tool_call_id, 0) + 1
-    whole: list[BaseMessage] = []
-    added = False
-    for message in messages:
-        whole.append(message)
-        if not isinstance(message, AIMessage):
-            continue
-        calls = [(c["name"], c.get("id"), False) for c in message.tool_calls]
-        calls += [(c.get("name") or "", c.get("id"), True) for c in message.invalid_tool_calls]
-        for name, id, broken in calls:
-            if id is None:
-                continue
-            if given.get(id, 0) > 0:
-                given[id] -= 1
-                continue
-            text = NOT_READABLE if broken else NOT_KNOWN if id in lost else DID_NOT_COMPLETE
+            named[message.id or f"unnamed {len(named)}"] = message
+    turns = [message for message in messages if isinstance(message, AIMessage) and _calls(message)]
+    found = {
+        id(turn): [named.pop(result_id(turn.id, index), None) for index in range(len(_calls(turn)))]
+        for turn in turns
+    }
+    rest: dict[str, deque[ToolMessage]] = {}
+    for answer in named.values():
+        rest.setdefault(answer.tool_call_id, deque()).append(answer)
+    for turn in turns:
+        for index, (_, call_id, _) in enumerate(_calls(turn)):
+            if found[id(turn)][index] is None and call_id is not None and rest.get(call_id):
+                found[id(turn)][index] = rest[call_id].popleft()
+    return found
+
+
+def _block(
+    turn: AIMessage, answers: Sequence[ToolMessage | None], lost: frozenset[str]
+) -> Iterator[ToolMessage]:
+    """Yield the answers of a turn, in the order of its calls where one had to be added."""
+    for index, ((name, call_id, broken), answer) in enumerate(
+        zip(_calls(turn), answers, strict=True)
+    ):
+        if answer is not None:
+            yield answer
+        elif call_id is not None:
+            text = NOT_READABLE if broken else NOT_KNOWN if call_id in lost else DID_NOT_COMPLETE
             known = name or "unknown"
-            whole.append(
-                ToolMessage(
-                    text.format(name=known, id=id), name=known, tool_call_id=id, status="error"
-                )
+            yield ToolMessage(
+                text.format(name=known, id=call_id),
+                id=result_id(turn.id, index),
+                name=known,
+                tool_call_id=call_id,
+                status="error",
             )
-            added = True
-    return whole if added else None
 
 
 def repair(
     values: Mapping[str, object], writes: dict[str, object], lost: frozenset[str]
 ) -> dict[str, object]:
     """Answer what an abandoned pause left open, before new input is written behind it."""
-    whole = repaired(list(messages_of(values)), lost)
+    whole = repaired(messages_of(values), lost)
     if whole is None:
         return writes
     new = to_messages(writes.get("messages", []))

@@ -1,24 +1,28 @@
 """The review of a model's turn: what was decided about each of its calls, frozen in the state.
 
 It is computed once, when the turn is reviewed, and stored with the step's own entry. The
-executor reads it just before a tool's body; nothing else says that a reviewed call may run.
+executor reads it just before a tool's body. It only points at the decisions, which the ledger
+keeps: a call that waited runs as its item says, and never because of what stands here alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypedDict
 
 from hitl.codec import register
 from hitl.engine import Hidden
-from hitl.values import Json, ToolCall
+from hitl.errors import Refused
+from hitl.values import Item, ToolCall, fingerprint, plain
 
-__all__ = ["CallReview", "Review", "ReviewState", "join_reviews"]
+__all__ = ["CLOSED", "CallReview", "Review", "ReviewState", "accepted", "join_reviews", "mark"]
+
+NOT_JSON = "The call of {name!r} was not executed: its arguments are not plain JSON ({error})."
 
 CallVerdict = Literal["free", "asked", "closed"]
-"""``free``: no rule asked; ``asked``: a human said yes to exactly this; ``closed``: it has its
-answer and never runs."""
+"""``free``: no rule asked; ``asked``: a human said yes; ``closed``: it has its answer and never
+runs."""
 
 _STRICTER = {"free": 0, "asked": 1, "closed": 2}
 
@@ -29,30 +33,31 @@ class CallReview:
 
     Attributes:
         verdict: Whether it may run.
-        fingerprint: Of the call that may run: the model's, or the edited one.
-        item: Id of the item on which a human said yes; empty for a free call.
-        edited: ``{"name", "args"}`` that runs in place of the model's call, if it was edited.
+        fingerprint: Of the call that may run: the model's, or what edits made of it.
+        items: Ids of the items on which humans said yes, in the order in which they were asked.
     """
 
     verdict: CallVerdict
-    fingerprint: str
-    item: str = ""
-    edited: dict[str, Json] | None = None
+    fingerprint: str = ""
+    items: tuple[str, ...] = ()
 
-    def call(self, proposed: ToolCall) -> ToolCall:
-        """Return the call that runs: the proposed one, or what a reviewer made of it."""
-        if self.edited is None:
-            return proposed
-        edited: ToolCall = {**proposed, **self.edited}  # type: ignore[typeddict-item]
-        return edited
+
+CLOSED = CallReview("closed")
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The review of one model turn: its message's id, and a verdict for each call in order."""
+    """The review of one model turn.
+
+    Attributes:
+        message: Id of the turn's message.
+        calls: What was decided about each call, in their order.
+        gates: Names of the approval middleware that have had their say.
+    """
 
     message: str
     calls: tuple[CallReview, ...]
+    gates: tuple[str, ...] = ()
 
     def of(self, message: str, index: int) -> CallReview | None:
         """Return what was decided about a call, None where this review does not speak of it."""
@@ -61,12 +66,52 @@ class Review:
         return self.calls[index]
 
 
+def mark(call: ToolCall) -> str:
+    """Return the fingerprint of a call.
+
+    Raises:
+        Refused: Its arguments are not plain JSON, so nobody can say what would run.
+    """
+    try:
+        return fingerprint(call["name"], plain(call["args"]))
+    except ValueError as error:
+        raise Refused(NOT_JSON.format(name=call["name"], error=error)) from error
+
+
+def accepted(review: CallReview, proposed: ToolCall, items: Mapping[str, Item]) -> ToolCall | None:
+    """Return the call that may run in place of a proposed one, None where there is none.
+
+    It follows from the decisions themselves: each must be a yes that has not been used up, to
+    exactly what the one before it made of the call.
+
+    Args:
+        review: What was decided about the call.
+        proposed: The call as it stands in the model's turn.
+        items: The thread's live items.
+
+    Raises:
+        Refused: The call's arguments are not plain JSON.
+    """
+    if review.verdict == "closed":
+        return None
+    call = proposed
+    for id in review.items:
+        item = items.get(id)
+        if item is None or item.state not in ("cleared", "started", "uncertain"):
+            return None
+        if item.decision is None or item.fingerprint != mark(call):
+            return None
+        if item.decision.type == "edit":
+            call = {**call, **item.decision.payload["edited_action"]}  # type: ignore[typeddict-item]
+        elif item.decision.type != "approve":
+            return None
+    return call if mark(call) == review.fingerprint else None
+
+
 def _pack(review: CallReview) -> dict[str, object]:
     packed: dict[str, object] = {"v": review.verdict, "fp": review.fingerprint}
-    if review.item:
-        packed["item"] = review.item
-    if review.edited is not None:
-        packed["edited"] = review.edited
+    if review.items:
+        packed["items"] = list(review.items)
     return packed
 
 
@@ -74,8 +119,7 @@ def _unpack(packed: Mapping[str, object]) -> CallReview:
     return CallReview(
         packed["v"],  # type: ignore[arg-type]
         str(packed["fp"]),
-        str(packed.get("item", "")),
-        packed.get("edited"),  # type: ignore[arg-type]
+        tuple(packed.get("items", ())),  # type: ignore[arg-type]
     )
 
 
@@ -84,12 +128,21 @@ register(Review, name="review")
 
 
 def join_reviews(old: Review | None, new: Review | None) -> Review | None:
-    """Return the newer review; of two reviews of one turn, the stricter verdict per call."""
+    """Return the newer review; of two reviews of one turn, what both together say."""
     if old is None or new is None or old.message != new.message:
         return new
-    pairs = zip(old.calls, new.calls, strict=True)
-    calls = (a if _STRICTER[a.verdict] > _STRICTER[b.verdict] else b for a, b in pairs)
-    return Review(new.message, tuple(calls))
+    calls = tuple(_joined(a, b) for a, b in zip(old.calls, new.calls, strict=True))
+    return Review(new.message, calls, _union(old.gates, new.gates))
+
+
+def _joined(old: CallReview, new: CallReview) -> CallReview:
+    """Return the stricter of two verdicts; a call that two asked about needs both."""
+    stricter = old if _STRICTER[old.verdict] > _STRICTER[new.verdict] else new
+    return replace(stricter, items=_union(old.items, new.items))
+
+
+def _union(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return (*old, *(one for one in new if one not in old))
 
 
 class ReviewState(TypedDict, total=False):

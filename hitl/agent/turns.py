@@ -1,4 +1,9 @@
-"""Reading a conversation's last turn: which calls it proposed, and which are unanswered."""
+"""Reading a conversation's last turn: which calls it proposed, and which are unanswered.
+
+Providers repeat call ids, also within a turn, so an answer of ours bears an id that names the
+very call it answers: the turn's message and the call's place in it. Answers that others wrote
+are matched by the provider's id, as many answers as calls.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
 from hitl.values import ToolCall
 
-__all__ = ["find_call", "last_turn", "messages_of", "unanswered"]
+__all__ = ["answers_of", "find_turn", "last_turn", "messages_of", "result_id", "unanswered"]
 
 
 def messages_of(state: object) -> Sequence[BaseMessage]:
@@ -19,6 +24,11 @@ def messages_of(state: object) -> Sequence[BaseMessage]:
     return found if isinstance(found, Sequence) else ()
 
 
+def result_id(message: str | None, index: int) -> str:
+    """Return the id of the message that answers a call: of which turn, and which call of it."""
+    return f"{message}:{index}"
+
+
 def last_turn(messages: Sequence[BaseMessage]) -> int | None:
     """Return the place of the last answer of the model, or None where there is none."""
     for place in range(len(messages) - 1, -1, -1):
@@ -27,30 +37,45 @@ def last_turn(messages: Sequence[BaseMessage]) -> int | None:
     return None
 
 
-def unanswered(messages: Sequence[BaseMessage], place: int) -> Iterator[tuple[int, ToolCall]]:
-    """Yield the calls of a turn that no tool message after it answers, with their index.
-
-    Providers repeat call ids, also within a turn: as many answers as calls are wanted.
-    """
+def answers_of(messages: Sequence[BaseMessage], place: int) -> list[ToolMessage | None]:
+    """Return the answer to each call of a turn, None where it is open."""
     turn = messages[place]
     if not isinstance(turn, AIMessage) or not turn.tool_calls:
-        return
-    answers: dict[str | None, int] = {}
-    for message in messages[place + 1 :]:
-        if isinstance(message, ToolMessage):
-            answers[message.tool_call_id] = answers.get(message.tool_call_id, 0) + 1
+        return []
+    given: dict[str | None, ToolMessage] = {}
+    for message in _behind(messages, place):
+        given[message.id or f"unnamed {len(given)}"] = message
+    own = [given.pop(result_id(turn.id, index), None) for index in range(len(turn.tool_calls))]
+    others: dict[str, list[ToolMessage]] = {}
+    for message in reversed(given.values()):
+        others.setdefault(message.tool_call_id, []).append(message)
     for index, call in enumerate(turn.tool_calls):
-        id = call.get("id") or ""
-        if answers.get(id, 0) > 0:
-            answers[id] -= 1
-        else:
-            yield index, call
+        if own[index] is None and others.get(call.get("id") or ""):
+            own[index] = others[call.get("id") or ""].pop()
+    return own
 
 
-def find_call(messages: Sequence[BaseMessage], id: str, index: int) -> tuple[int, ToolCall] | None:
-    """Return the place of a turn and its call, or None where the turn is gone."""
+def _behind(messages: Sequence[BaseMessage], place: int) -> Iterator[ToolMessage]:
+    """Yield the tool messages between a turn and the next."""
+    for message in messages[place + 1 :]:
+        if isinstance(message, AIMessage):
+            return
+        if isinstance(message, ToolMessage):
+            yield message
+
+
+def unanswered(messages: Sequence[BaseMessage], place: int) -> Iterator[tuple[int, ToolCall]]:
+    """Yield the calls of a turn that no tool message after it answers, with their index."""
+    turn = messages[place]
+    if isinstance(turn, AIMessage):
+        for index, answer in enumerate(answers_of(messages, place)):
+            if answer is None:
+                yield index, turn.tool_calls[index]
+
+
+def find_turn(messages: Sequence[BaseMessage], id: str) -> int | None:
+    """Return the place of a turn, or None where it is gone."""
     for place in range(len(messages) - 1, -1, -1):
-        turn = messages[place]
-        if turn.id == id and isinstance(turn, AIMessage) and index < len(turn.tool_calls):
-            return place, turn.tool_calls[index]
+        if messages[place].id == id and isinstance(messages[place], AIMessage):
+            return place
     return None

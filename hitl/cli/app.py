@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import click
 
+from hitl.cli.agents import AgentFailed
 from hitl.cli.codes import DONE, INTERRUPTED, MEANINGS, MISUSE, code_of
 from hitl.cli.deciding import answer, approve, edit, reject, respond, retry
 from hitl.cli.looking import inbox, log, show
@@ -42,6 +43,7 @@ def hitl() -> None:
 
 @hitl.command(
     "demo",
+    short_help="Show the whole story: propose, decide, crash, resume.",
     help="Show the whole story on a real database and folder: propose, decide, crash, resume.",
     epilog=examples("hitl demo", "hitl demo --scripted", "hitl demo --keep /tmp/hitl-demo"),
 )
@@ -52,7 +54,7 @@ def demo(scripted: bool, model: str | None, keep: str | None) -> int:
     """Run the demo."""
     from hitl.cli.demo import run as run_demo
 
-    return run_demo(scripted=scripted, model=model, keep=keep, console=Screen().out)
+    return run_demo(scripted=scripted, model=model, keep=keep, screen=Screen())
 
 
 for _command in (
@@ -82,7 +84,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - told, with an exit code
         return _failed(screen, error)
     return code if isinstance(code, int) else DONE
 
@@ -106,7 +108,10 @@ def _failed(screen: Screen, error: BaseException) -> int:
         _tell(screen, "interrupted", "Stopped by Ctrl-C.", "What was committed is kept.")
     else:
         hint = "HITL_DEBUG=1 shows where. What was committed is kept; `hitl resume` tries again."
-        _tell(screen, "failed", f"{type(error).__name__}: {error}", hint)
+        message = (
+            str(error) if isinstance(error, AgentFailed) else f"{type(error).__name__}: {error}"
+        )
+        _tell(screen, "failed", message, hint)
     if os.environ.get("HITL_DEBUG") == "1":
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             screen.note(line)

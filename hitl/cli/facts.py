@@ -7,7 +7,7 @@ and is never a fact.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hitl.values import Decision, Item, ItemState, Json, iso
 
@@ -16,12 +16,15 @@ __all__ = [
     "WHY",
     "age",
     "arguments",
+    "call",
     "changes",
     "collapsed",
+    "decided",
     "decision_line",
     "description",
     "document",
     "effect",
+    "in_order",
     "one_line",
     "pretty",
     "short_ids",
@@ -102,19 +105,39 @@ def collapsed(text: str, limit: int, where: str) -> str:
     return f"{text[:limit]}… ({len(text):,} characters in all; {where} shows them)"
 
 
-def effect(item: Item) -> str:
+def effect(item: Item, limit: int = 160) -> str:
     """Return on one line what a call would do: its arguments; or what a question says."""
     if item.kind == "question":
-        text = item.subject if isinstance(item.subject, str) else one_line(item.subject)
-        return text[:500]
-    parts = [f"{name}={one_line(value)[:200]}" for name, value in arguments(item)[:20]]
-    return ", ".join(parts)[:500]
+        subject = item.subject
+        return _clip(subject if isinstance(subject, str) else one_line(subject), limit)
+    return call(arguments(item), limit)
+
+
+def call(args: Iterable[tuple[str, Json]], limit: int = 160) -> str:
+    """Return arguments on one line, cut at a limit."""
+    return _clip(", ".join(f"{name}={one_line(value)}" for name, value in args), limit)
+
+
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def decision_line(decision: Decision) -> str:
     """Return who decided what, and when."""
-    told = f" {one_line(dict(decision.payload))}" if decision.payload else ""
-    return f"{decision.type}{told} by {decision.by or 'an unnamed reviewer'}, {iso(decision.at)}"
+    who = decision.by or "an unnamed reviewer"
+    return f"{decided(decision.type, decision.payload)} by {who}, {iso(decision.at)}"
+
+
+def decided(word: str, payload: Mapping[str, Json]) -> str:
+    """Return a decision's word with what belongs to it."""
+    action = payload.get("edited_action")
+    if isinstance(action, dict) and isinstance(action.get("args"), dict):
+        args = action["args"]
+        assert isinstance(args, dict)
+        return f"{word} to {action.get('name')}({call(args.items(), 1000)})"
+    for value in payload.values():
+        return f"{word} {_clip(one_line(value), 1000)}"
+    return word
 
 
 def changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[tuple[str, str]]:
@@ -136,6 +159,11 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(int(seconds), 0)} s"
+
+
+def in_order(items: list[Item]) -> list[Item]:
+    """Return items oldest first, those of one question in the order of its calls."""
+    return sorted(items, key=lambda item: (item.asked_at, item.interrupt, item.index))
 
 
 def short_ids(items: list[Item]) -> list[str]:

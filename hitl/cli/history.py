@@ -79,8 +79,8 @@ def _lines(kind: str, body: dict[str, Json], items: Mapping[str, Item]) -> Itera
 def _decided(row: Json, items: Mapping[str, Item]) -> str:
     row = _dict(row)
     who = row.get("by") or "an unnamed reviewer"
-    payload = f" {facts.one_line(row['payload'])}" if row.get("payload") else ""
-    return f"decided  {who}: {row.get('type')}{payload} for {_item(row.get('id'), items)}"
+    what = facts.decided(str(row.get("type")), _dict(row.get("payload")))
+    return f"decided  {who}: {what} for {_item(row.get('id'), items)}"
 
 
 def _checkpoint(kind: str, body: dict[str, Json]) -> str:
@@ -102,7 +102,7 @@ def _task(task: dict[str, Json], items: Mapping[str, Item]) -> Iterator[str]:
             yield f"asked    {_item(id, items)}"
     for intent in _dict(task.get("intents")).values():
         subject = _dict(_dict(intent).get("subject"))
-        call = f"{subject.get('name')}({_args(subject.get('args'))})"
+        call = f"{subject.get('name')}({facts.call(_dict(subject.get('args')).items())})"
         yield f"starts   {call}, attempt {_dict(intent).get('n')}"
     for key in _dict(task.get("notes")):
         yield f"kept     the result of {key}"
@@ -118,10 +118,6 @@ def _item(id: Json, items: Mapping[str, Item]) -> str:
     if item is None:
         return f"item {id}"
     return f"{facts.title(item)}({facts.effect(item)}) [{item.id[:8]}]"
-
-
-def _args(args: Json) -> str:
-    return ", ".join(f"{name}={facts.one_line(value)}" for name, value in _dict(args).items())
 
 
 def _dict(value: Json) -> dict[str, Json]:

@@ -39,7 +39,7 @@ def inbox(session: Session, thread: str | None, limit: int, whole: bool) -> int:
             items.append(item)
         now = desk.store.clock.now()
     more = not whole and len(items) > limit
-    items = items if whole else items[:limit]
+    items = facts.in_order(items if whole else items[:limit])
     rows: list[Json] = [facts.document(item) for item in items]
     session.screen.document({"items": rows, "more": more})
     _table(session.screen, items, now)
@@ -89,6 +89,7 @@ def _table(screen: Screen, items: list[Item], now: float) -> None:
 
 @click.command(
     "show",
+    short_help="Show one item whole.",
     help="Show one item whole: the facts, what was decided before, and how to decide it.",
     epilog=examples("hitl show 1f2e3d4c", "hitl show 1f2e3d4c --json"),
 )
@@ -124,7 +125,7 @@ def show(session: Session, item: str) -> int:
         screen.say("Then go on with the run:" if commands else "Go on with the run:")
         screen.command(after)
     if earlier:
-        screen.say(f"Decided before on this thread (the last {len(earlier)}):", "bold")
+        screen.say("Other decisions on this thread, the newest last:", "bold")
         for one in earlier:
             line = f"{facts.title(one)}({facts.effect(one)}): "
             screen.say(line + facts.decision_line(one.decision) if one.decision else line, indent=2)
@@ -186,6 +187,7 @@ def _decided(desk: Inbox, item: Item) -> list[Item]:
 
 @click.command(
     "log",
+    short_help="Tell what happened on a thread.",
     help="Tell what happened on a thread, entry by entry, and check that its log is whole. "
     "With --json, one document a line.",
     epilog=examples("hitl log order-17", "hitl log order-17 --json"),

@@ -51,18 +51,23 @@ def _shown(char: str) -> str:
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Return a safe text in pieces of at most so many terminal cells; at least one piece."""
-    if len(text) * 2 <= width:
-        return [text]
-    if text.isascii():
-        return [text[at : at + width] for at in range(0, len(text), width)] or [""]
-    from rich.cells import get_character_cell_size
+    """Return a safe text in pieces of at most so many terminal cells; at least one piece.
 
+    Pieces end after a blank where there is one in their second half; joined they are the text.
+    """
+    sizes = [1] * len(text) if text.isascii() else _sizes(text)
     pieces, start, used = [], 0, 0
-    for at, char in enumerate(text):
-        size = get_character_cell_size(char)
+    for at, size in enumerate(sizes):
         if used + size > width:
-            pieces.append(text[start:at])
-            start, used = at, 0
+            blank = text.rfind(" ", start + (at - start) // 2, at)
+            end = at if blank < 0 else blank + 1
+            pieces.append(text[start:end])
+            start, used = end, sum(sizes[end:at])
         used += size
     return [*pieces, text[start:]]
+
+
+def _sizes(text: str) -> list[int]:
+    from rich.cells import get_character_cell_size
+
+    return [get_character_cell_size(char) for char in text]

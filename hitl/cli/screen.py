@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TextIO
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +24,7 @@ __all__ = ["Screen", "json_text"]
 
 _PLAIN_WIDTH = 100
 _LABEL = 22
+_FOLDED = 14
 
 
 def json_text(document: Json, *, indent: int | None = 2) -> str:
@@ -87,17 +89,16 @@ class Screen:
                 broken), ``fold`` (over several lines) or ``cut`` (ends in an ellipsis).
             rows: The cells, as many as there are headers.
         """
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for title, way in headers.items():
-            table.add_column(
-                title,
-                no_wrap=way != "fold",
-                overflow="fold" if way == "fold" else "ellipsis",
-                ratio=1 if way == "cut" else None,
-                max_width=24 if way == "fold" else None,
-            )
-        for row in rows:
-            table.add_row(*(Text(safe(cell)) for cell in row))
+        cells = [[safe(cell) for cell in row] for row in rows]
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+        for title, way, width in _columns(
+            {safe(title): way for title, way in headers.items()}, cells, self.out.width
+        ):
+            fold = way == "fold"
+            overflow: Literal["fold", "ellipsis"] = "fold" if fold else "ellipsis"
+            table.add_column(Text(title), no_wrap=not fold, overflow=overflow, width=width)
+        for row in cells:
+            table.add_row(*map(Text, row))
         if not self.as_json:
             self.out.print(table)
 
@@ -137,3 +138,23 @@ class Screen:
 def _console(file: TextIO) -> Console:
     width = None if file.isatty() else _PLAIN_WIDTH
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _columns(
+    headers: Mapping[str, str], cells: list[list[str]], total: int
+) -> Iterator[tuple[str, str, int]]:
+    """Yield each column's title, way and width; the one that is cut takes what is left."""
+    widest = [
+        max(map(cell_len, (title, *column))) for title, *column in zip(headers, *cells, strict=True)
+    ]
+    ways = list(headers.values())
+    widths = [
+        wide if way == "whole" else min(wide, _FOLDED)
+        for way, wide in zip(ways, widest, strict=True)
+    ]
+    rest = total - 2 * (len(ways) - 1)
+    for place, way in enumerate(ways):
+        if way == "cut":
+            others = sum(widths) - widths[place]
+            widths[place] = max(min(widest[place], rest - others), _FOLDED)
+    yield from zip(headers, ways, widths, strict=True)

@@ -24,12 +24,14 @@ from hitl.values import Item
 __all__ = [
     "Session",
     "check_reviewer",
+    "check_there",
     "decide_commands",
     "examples",
     "find",
     "resume_command",
     "reviewer_option",
     "shared",
+    "show_command",
 ]
 
 DEFAULT_STORE = "hitl.db"
@@ -65,16 +67,25 @@ class Session:
         Raises:
             StoreFailed: There is no such file, or it cannot be opened.
         """
-        if not Path(self.store).exists():
-            raise StoreFailed(
-                f"There is no store at {self.store!r}.",
-                hint="Name its file with --store FILE or HITL_STORE; `hitl run` makes one.",
-                path=self.store,
-            )
+        check_there(self.store)
         from hitl.checkpoint import SqliteSaver
 
         with SqliteSaver(self.store) as saver:
             yield Inbox(saver)
+
+
+def check_there(store: str) -> None:
+    """Raise where a store's file is missing: only `hitl run` makes one.
+
+    Raises:
+        StoreFailed: There is no such file.
+    """
+    if not Path(store).is_file():
+        raise StoreFailed(
+            f"There is no store at {store!r}.",
+            hint="Name its file with --store FILE or HITL_STORE; `hitl run` makes one.",
+            path=store,
+        )
 
 
 def shared(function: Callable[Concatenate[Session, P], int]) -> Callable[..., int]:
@@ -157,6 +168,11 @@ def decide_commands(item: Item, store: str) -> list[str]:
         f"hitl {word} {item.id}{_ANSWER_WORDS.get(word, '')}{_store_words(store)}"
         for word in item.allowed
     ]
+
+
+def show_command(item: Item, store: str) -> str:
+    """Return the exact command that shows an item whole."""
+    return f"hitl show {item.id}{_store_words(store)}"
 
 
 def resume_command(inbox: Inbox, thread: str, store: str, agent: str = "") -> str:

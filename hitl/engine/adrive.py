@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from typing import TypeVar
 
 from hitl.engine.drive import Desk
-from hitl.engine.effects import Append, Ending, Load, Look, Settle, Start
-from hitl.engine.run import arun_task, run_task
+from hitl.engine.effects import Append, Emit, Ending, Load, Look, Settle, Start
+from hitl.engine.run import arun_task
 from hitl.engine.stepper import Steps
 from hitl.engine.task import Task
 
@@ -27,7 +27,7 @@ async def adrive(
     """
     reply: object = None
     siblings = _Siblings(max_concurrency)
-    call = _in_thread if desk.writer.blocking else _in_place
+    blocking = desk.writer.blocking
     try:
         while True:
             try:
@@ -35,33 +35,27 @@ async def adrive(
             except StopIteration as stop:
                 yield stop.value
                 return
-            kind = type(effect)
             reply = None
-            if kind is Start:
-                siblings.start(effect.tasks)  # type: ignore[union-attr]
-            elif kind is Settle:
+            if type(effect) is Start:
+                siblings.start(effect.tasks)
+            elif type(effect) is Settle:
                 reply = await siblings.settle()
-            elif kind is Append:
-                append = effect
-                reply = await call(lambda e=append: desk.writer.append(e))  # type: ignore[misc]
-            elif kind is Load:
-                reply = await call(desk.load)
-            elif kind is Look:
-                look = effect
-                reply = await call(lambda e=look: desk.look(e.ids))  # type: ignore[misc]
-            else:
-                yield effect.mode, effect.data  # type: ignore[union-attr]
+            elif type(effect) is Append:
+                reply = await _call(blocking, desk.append, effect)
+            elif type(effect) is Load:
+                reply = await _call(blocking, desk.load)
+            elif type(effect) is Look:
+                reply = await _call(blocking, desk.look, effect.ids)
+            elif type(effect) is Emit:
+                yield effect.mode, effect.data
     finally:
         await siblings.close()
-        await asyncio.shield(asyncio.ensure_future(call(desk.writer.release)))
+        # Whoever cancels once more must not keep the lease from being given back.
+        await asyncio.shield(_call(blocking, desk.writer.release))
 
 
-async def _in_place(fn: Callable[[], T]) -> T:
-    return fn()
-
-
-async def _in_thread(fn: Callable[[], T]) -> T:
-    return await asyncio.to_thread(fn)
+async def _call(blocking: bool, fn: Callable[..., T], *args: object) -> T:
+    return await asyncio.to_thread(fn, *args) if blocking else fn(*args)
 
 
 class _Siblings:
@@ -80,15 +74,13 @@ class _Siblings:
 
     async def _gated(self, task: Task) -> Task:
         async with self._gate:
-            return await _run(task)
+            return await arun_task(task)
 
     async def settle(self) -> list[Task]:
         single, self._single = self._single, None
         if single is not None:
-            return [await _run(single)]
-        done, self._running = await asyncio.wait(
-            self._running, return_when=asyncio.FIRST_COMPLETED
-        )
+            return [await arun_task(single)]
+        done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         return sorted((one.result() for one in done), key=lambda task: task.place)
 
     async def close(self) -> None:
@@ -96,10 +88,3 @@ class _Siblings:
             running.cancel()
         if self._running:
             await asyncio.gather(*self._running, return_exceptions=True)
-
-
-async def _run(task: Task) -> Task:
-    if task.node.is_async or task.node.afn is not None:
-        return await arun_task(task)
-    settled = await asyncio.to_thread(run_task, task)
-    return settled

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from hitl.codec import pack, unpack
+from hitl.engine.shape import is_async
 from hitl.engine.task import CURRENT, Task
-from hitl.errors import OutsideRun
+from hitl.errors import Misuse, OutsideRun
 from hitl.ledger import Ask
-from hitl.values import Config, canonical
+from hitl.values import Config, fingerprint
 
 __all__ = ["current_config", "current_task", "interrupt", "running_task", "step"]
 
@@ -62,21 +65,16 @@ def interrupt(value: object) -> Any:
     """
     task = current_task("interrupt()")
     subject = pack(value, "interrupt(value)")
-    digest = _digest(subject)
-    ask = Ask("question", digest, subject, ("answer",))
+    ask = Ask("question", fingerprint("interrupt", subject), subject, ("answer",))
     return task.ask([ask], lambda _: value)
-
-
-def _digest(subject: object) -> str:
-    import hashlib
-
-    return hashlib.blake2b(canonical(subject), digest_size=16).hexdigest()  # type: ignore[arg-type]
 
 
 def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function once and keep its result, so that a resumed node does not call it again.
 
     The function is at-least-once: a crash inside it, before its result is kept, runs it again.
+    An async function is awaited: ``await step(fetch, url)``; its result is then kept without
+    blocking the event loop.
 
     Args:
         fn: What to call; its name and its order in the node are its key.
@@ -88,16 +86,44 @@ def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     Raises:
         OutsideRun: No node is running here.
-        Misuse: The node's steps come in another order than when the result was kept.
+        Misuse: The node's steps come in another order than when the result was kept, or a
+            function that is not known as async gave something to await.
         NotStorable: The result cannot be saved.
     """
     task = current_task("step()")
-    key, known = task.next_note(getattr(fn, "__qualname__", repr(fn)))
+    name = _name(fn)
+    key, known = task.next_note(name)
+    if is_async(fn):
+        return _awaited(task, key, name, None if known else fn(*args, **kwargs))  # type: ignore[return-value]
     if known:
         return unpack(task.record.notes[key])  # type: ignore[return-value]
     result = fn(*args, **kwargs)
-    note = pack(result, f"step({key.split(':', 2)[2]})")
-    if task.run.journal.saved:
-        task.run.journal.note(task.place, key, note)
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise Misuse(
+            f"step({name}) was given a function whose result is to be awaited.",
+            hint="Give the async function itself: await step(fetch, url).",
+        )
+    note = pack(result, f"step({name})")
+    task.run.journal.note(task.place, key, note)
     task.record.notes[key] = note
     return result
+
+
+async def _awaited(task: Task, key: str, name: str, call: object) -> object:
+    if key in task.record.notes:
+        return unpack(task.record.notes[key])
+    assert inspect.isawaitable(call)
+    result = await call
+    note = pack(result, f"step({name})")
+    await task.run.journal.anote(task.place, key, note)
+    task.record.notes[key] = note
+    return result
+
+
+def _name(fn: Callable[..., object]) -> str:
+    """Return a name that is the same in the next process."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return str(getattr(fn, "__qualname__", None) or type(fn).__qualname__)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from hitl.engine.commits import (
+    Overtaken,
     Part,
     ask_outcomes,
+    checkpoint_draft,
     commit_checkpoint,
+    commit_draft,
     receipt_of,
     take_items,
 )
@@ -15,7 +18,7 @@ from hitl.engine.effects import Append, Effect, Look, Request
 from hitl.engine.merge import merge
 from hitl.engine.plan import check_input, read_goto
 from hitl.engine.shape import Shape
-from hitl.engine.standing import NO_ARG, Standing
+from hitl.engine.standing import NO_ARG, Due, Standing
 from hitl.engine.task import RunFacts
 from hitl.engine.waits import lost, ready, refuse_lost
 from hitl.errors import (
@@ -26,8 +29,8 @@ from hitl.errors import (
     NoCheckpointer,
     Stale,
 )
-from hitl.ledger import decision_entry, is_map, move, near, resolve, then
-from hitl.values import NO_ANSWER, START, Command, Draft, Item, ItemChange
+from hitl.ledger import bind, decision_entry, move, near, resolve, then
+from hitl.values import END, NO_ANSWER, START, Command, Draft, Item, ItemChange
 
 __all__ = ["begin"]
 
@@ -65,14 +68,19 @@ def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
         return
     _check_code(shape, standing)
     if facts.journal.saved and (ready(standing) or any(map(lost, standing.records.values()))):
-        receipt = receipt_of((yield Append((), (), "acquire")))
-        assert receipt.fence is not None
+        receipt_of((yield Append((), (), "acquire")))
 
 
 def _check_code(shape: Shape, standing: Standing) -> None:
-    """Refuse to go on with a graph that no longer has what is due; the thread stays as it is."""
-    for node, _ in standing.due:
-        if node not in shape.nodes:
+    """Refuse to go on with a graph that no longer has what is due; the thread stays as it is.
+
+    Raises:
+        Stale: A node or a state key is gone.
+    """
+    done = [record.done for record in standing.records.values() if record.done is not None]
+    wanted = [*standing.due, *(due for left in done for due in left.goto)]
+    for node, _ in wanted:
+        if node not in shape.nodes and node != END:
             raise Stale(
                 f"Thread {standing.thread!r} is to go on with node {node!r}, which this graph "
                 f"does not have.{near(node, shape.nodes)}",
@@ -81,13 +89,17 @@ def _check_code(shape: Shape, standing: Standing) -> None:
                 thread=standing.thread,
                 node=node,
             )
-    gone = [name for name in standing.values if name not in shape.channels]
-    if gone and standing.signature != shape.signature:
+    if standing.signature == shape.signature or not standing.due:
+        return
+    keys = [*standing.values, *(key for left in done for key, _ in left.writes)]
+    gone = sorted({key for key in keys if key not in shape.channels})
+    if gone:
         raise Stale(
             f"Thread {standing.thread!r} has the state keys {', '.join(gone)}, which this "
-            "graph does not have.",
+            f"graph does not have.{near(gone[0], shape.channels)}",
             hint="Resume with code that still has them; the thread is untouched.",
             thread=standing.thread,
+            keys=tuple(gone),
         )
 
 
@@ -101,61 +113,43 @@ def _command(
         )
     goto = read_goto(shape, command.targets(), "The command")
     if command.resume is NO_ANSWER and command.update is None and not goto:
-        raise EmptyInputError(
-            "Command() says nothing.", hint="Give resume=, update= or goto=."
-        )
-    _check_code(shape, standing)
+        raise EmptyInputError("Command() says nothing.", hint="Give resume=, update= or goto=.")
+    answer: Mapping[str, object] | None = None
     changes: list[ItemChange] = []
     if command.resume is not NO_ANSWER:
-        changes = yield from _answers(request, facts, standing, command.resume)
-    if command.update is None and not goto:
-        if changes:
-            yield from _decide(facts, standing, changes)
+        if not facts.journal.saved:
+            raise NoCheckpointer(
+                "There is nothing to resume: the graph was compiled without a checkpointer.",
+                hint="compile(checkpointer=SqliteSaver('runs.db')).",
+            )
+        answer = bind(standing.items, command.resume, thread=standing.thread)
+    _check_code(shape, standing)
+    try:
+        if answer is not None:
+            changes = yield from _answers(request, facts, standing, answer)
+        if command.update is not None or goto:
+            yield from _update(shape, facts, standing, command.update, goto, changes)
+        elif changes:
+            yield from _decide(standing, changes)
         else:
             yield from _go_on(shape, facts, standing)
-        return
-    # An update and the answer that comes with it are one transaction.
-    drafts = (Draft("decide", decision_entry(changes)),) if changes else ()
-    written: Sequence[str] = ()
-    if command.update is not None:
-        writes = shape.schema.writes(command.update, "Command(update=...)")
-        changed = merge(shape.channels, standing.values, writes.items())
-        standing.values.update(changed)
-        written = list(changed)
-    standing.due.extend(due for due in goto if due[0] in shape.nodes)
-    standing.source = "update"
-    standing.signature = shape.signature
-    yield from commit_checkpoint(
-        standing,
-        "update",
-        written,
-        tuple(changes),
-        "acquire",
-        saved=facts.journal.saved,
-        keep=True,
-        before=drafts,
-    )
+    except Overtaken as overtaken:
+        overtaken.answer = answer
+        raise
 
 
 def _answers(
-    request: Request, facts: RunFacts, standing: Standing, answer: object
+    request: Request, facts: RunFacts, standing: Standing, answer: Mapping[str, object]
 ) -> Generator[Effect, object, list[ItemChange]]:
-    if not facts.journal.saved:
-        raise NoCheckpointer(
-            "There is nothing to resume: the graph was compiled without a checkpointer.",
-            hint="compile(checkpointer=SqliteSaver('runs.db')).",
-        )
     found: dict[str, list[Item]] = {}
-    if is_map(answer):
-        assert isinstance(answer, dict)
-        strangers = tuple(id for id in answer if id not in standing.items)
-        if strangers:
-            reply = yield Look(strangers)
-            assert isinstance(reply, list)
-            for item in reply:
-                found.setdefault(item.id, []).append(item)
-                if item.interrupt != item.id:
-                    found.setdefault(item.interrupt, []).append(item)
+    known = {item.interrupt for item in standing.items.values()} | standing.items.keys()
+    strangers = tuple(id for id in answer if id not in known)
+    if strangers:
+        reply = yield Look(strangers)
+        assert isinstance(reply, list)
+        for item in reply:
+            for id in {item.id, item.interrupt}:
+                found.setdefault(id, []).append(item)
     return resolve(
         standing.items,
         answer,
@@ -166,14 +160,40 @@ def _answers(
     )
 
 
-def _decide(facts: RunFacts, standing: Standing, changes: Sequence[ItemChange]) -> Part:
+def _update(
+    shape: Shape,
+    facts: RunFacts,
+    standing: Standing,
+    update: object,
+    goto: Sequence[Due],
+    changes: Sequence[ItemChange],
+) -> Part:
+    """Commit a command's update, and the answer that comes with it, as one transaction."""
+    written: Sequence[str] = ()
+    if update is not None:
+        writes = shape.schema.writes(update, "Command(update=...)")
+        changed = merge(shape.channels, standing.values, writes.items())
+        standing.values.update(changed)
+        written = list(changed)
+    standing.due.extend(due for due in goto if due[0] in shape.nodes)
+    standing.source = "update"
+    standing.signature = shape.signature
+    if not facts.journal.saved:
+        yield from commit_draft(standing, None, (), None)
+        return
+    draft = checkpoint_draft(standing, "update", written, keep=True)
+    said = (Draft("decide", decision_entry(changes)),) if changes else ()
+    yield from commit_checkpoint(standing, (*said, draft), tuple(changes), "acquire")
+
+
+def _decide(standing: Standing, changes: Sequence[ItemChange]) -> Part:
     draft = Draft("decide", decision_entry(changes))
     receipt = receipt_of((yield Append((draft,), tuple(changes), "acquire", decision=True)))
     take_items(standing, changes)
     if receipt.fence is None:
         raise Busy(
             f"The answer is kept, but another run holds thread {standing.thread!r}.",
-            hint="That run, or the next invoke(None, config), delivers it.",
+            hint="When that run has ended or paused, invoke(None, config) delivers it.",
             thread=standing.thread,
             kept=True,
         )
@@ -202,9 +222,9 @@ def _input(
     standing.source = "input"
     standing.signature = shape.signature
     standing.metadata = dict(request.metadata)
-    yield from commit_checkpoint(
-        standing, "input", changed, closing, "acquire", saved=facts.journal.saved
-    )
+    saved = facts.journal.saved
+    draft = checkpoint_draft(standing, "input", changed) if saved else None
+    yield from commit_draft(standing, draft, closing, "acquire")
 
 
 def _finished(shape: Shape, standing: Standing) -> list[str]:

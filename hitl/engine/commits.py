@@ -8,16 +8,20 @@ from typing import Literal
 
 from hitl.engine.effects import Append, Effect
 from hitl.engine.record import checkpoint_body, is_wasteful, record_body, task_tree
-from hitl.engine.standing import Asked, Standing
+from hitl.engine.standing import Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, outcome_asks
-from hitl.errors import Broken
+from hitl.errors import Broken, Conflict, NotStorable, Stale
 from hitl.values import LIVE, Draft, ItemChange, Json, Receipt
 
 __all__ = [
+    "Overtaken",
     "Part",
     "ask_outcomes",
+    "blame",
+    "checkpoint_draft",
     "commit_checkpoint",
+    "commit_draft",
     "commit_tasks",
     "receipt_of",
     "take_items",
@@ -27,15 +31,32 @@ Part = Generator[Effect, object, None]
 Lease = Literal["acquire", "release"] | None
 
 
+class Overtaken(Exception):
+    """The thread moved between its reading and the opening commit, which stored nothing.
+
+    Attributes:
+        error: What the store said.
+        answer: The answer that was to be committed, bound to the ids it was meant for.
+    """
+
+    def __init__(self, error: Conflict | Stale) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.answer: object = None
+
+
 def receipt_of(reply: object) -> Receipt:
     """Return the reply of an ``Append``.
 
     Raises:
+        Overtaken: It was an opening commit, and the thread has moved since it was read.
         Broken: The hand replied with something else.
     """
-    if not isinstance(reply, Receipt):
-        raise Broken(f"An Append was answered with {type(reply).__name__}.")
-    return reply
+    if isinstance(reply, Receipt):
+        return reply
+    if isinstance(reply, Conflict | Stale):
+        raise Overtaken(reply)
+    raise Broken(f"An Append was answered with {type(reply).__name__}.")
 
 
 def take_items(standing: Standing, items: Iterable[ItemChange]) -> None:
@@ -47,40 +68,44 @@ def take_items(standing: Standing, items: Iterable[ItemChange]) -> None:
             standing.items.pop(change.item.id, None)
 
 
-def commit_checkpoint(
-    standing: Standing,
-    kind: str,
-    changed: Sequence[str],
-    items: tuple[ItemChange, ...],
-    lease: Lease,
-    *,
-    saved: bool,
-    keep: bool = False,
-    before: tuple[Draft, ...] = (),
-) -> Part:
-    """Make where the thread stands now its newest checkpoint.
+def checkpoint_draft(
+    standing: Standing, kind: str, changed: Sequence[str], *, keep: bool = False
+) -> Draft:
+    """Return the entry that makes where the thread stands now its newest checkpoint.
 
     Args:
         standing: As it stands after the change.
         kind: ``input``, ``step`` or ``update``.
         changed: Names of the channels that changed.
-        items: Changes of items that belong to it.
-        lease: What becomes of the lease.
-        saved: Whether there is a store; without one only the count goes on.
         keep: Whether the records of the tasks that are due stay.
-        before: Other entries of the same commit.
+
+    Raises:
+        NotStorable: A value cannot be written.
+        InvalidUpdateError: A committed element was changed in place.
     """
-    if not saved:
+    base = is_wasteful(standing)
+    body = checkpoint_body(standing, changed, base=base, first=kind != "step", keep=keep)
+    return Draft(kind, body, base=base and not keep)
+
+
+def commit_checkpoint(
+    standing: Standing, drafts: tuple[Draft, ...], items: tuple[ItemChange, ...], lease: Lease
+) -> Part:
+    """Commit a checkpoint, the last of ``drafts``, with the changes of items that belong to it."""
+    receipt = receipt_of((yield Append(drafts, items, lease)))
+    standing.before, standing.checkpoint = standing.checkpoint, receipt.seqs[-1]
+    standing.at = receipt.at
+    take_items(standing, items)
+
+
+def commit_draft(
+    standing: Standing, draft: Draft | None, items: tuple[ItemChange, ...], lease: Lease
+) -> Part:
+    """Commit a checkpoint; without a store, where there is no draft, only the count goes on."""
+    if draft is None:
         standing.before, standing.checkpoint = standing.checkpoint, standing.checkpoint + 1
         return
-    base = is_wasteful(standing)
-    first = kind != "step"
-    body = checkpoint_body(standing, changed, base=base, first=first, keep=keep)
-    draft = Draft(kind, body, standing.head, base and not keep)
-    receipt = receipt_of((yield Append((*before, draft), items, lease)))
-    standing.before, standing.checkpoint = standing.checkpoint, receipt.seqs[-1]
-    standing.head, standing.at = receipt.seqs[-1], receipt.at
-    take_items(standing, items)
+    yield from commit_checkpoint(standing, (draft,), items, lease)
 
 
 def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Lease) -> Part:
@@ -91,7 +116,6 @@ def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Le
         trees[task.place] = _leaves(standing, task, moves)
     yield from _append(standing, kind, trees, tuple(moves.values()), lease)
     for task in tasks:
-        task.moves.clear()  # they are committed; the superstep's end must not repeat them
         if task.asked is not None:
             task.record.asked.append(task.asked)
 
@@ -99,15 +123,47 @@ def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Le
 def _leaves(standing: Standing, task: Task, moves: dict[str, ItemChange]) -> dict[str, Json]:
     record = task.record
     if task.asked is not None:
+        record.error = None
         moves.update((item.id, ItemChange(item)) for item in task.new_items)
         return task_tree(record, task.node.name, [task.asked])
-    if task.error is not None:
-        record.error = f"{type(task.error).__name__}: {task.error}"
-    else:
-        record.done, record.error = task.done(), None
-        moves.update(task.moves)
-        moves.update((c.item.id, c) for c in delivered(standing, record, moves))
+    if task.error is None:
+        record.done = task.done()
+        try:
+            tree = task_tree(record, task.node.name)
+        except NotStorable as error:
+            record.done, task.error = None, _named(error, task)
+        else:
+            record.error = None
+            moves.update(task.moves)
+            moves.update((c.item.id, c) for c in delivered(standing, record, moves))
+            return tree
+    record.error = f"{type(task.error).__name__}: {task.error}"
     return task_tree(record, task.node.name)
+
+
+def _named(error: NotStorable, task: Task) -> NotStorable:
+    fields = {**error.fields, "node": task.node.name}
+    return NotStorable(f"Node {task.node.name!r}: {error.message}", hint=error.hint, **fields)
+
+
+def blame(tasks: Sequence[Task], error: Exception) -> None:
+    """Make a superstep's end that failed the fault of the tasks that caused it.
+
+    A value that cannot be written is one task's fault, and the others keep their results; of
+    writes that do not fit together all are to blame that are not committed yet.
+    """
+    found = False
+    for task in tasks if isinstance(error, NotStorable) else ():
+        task.record.done = task.done()
+        try:
+            task_tree(task.record, task.node.name)
+        except NotStorable as own:
+            task.error, found = _named(own, task), True
+    for task in tasks:
+        if not found:
+            task.error = error
+        if task.error is not None:
+            task.record.done = None
 
 
 def _append(
@@ -117,9 +173,7 @@ def _append(
     items: tuple[ItemChange, ...],
     lease: Lease,
 ) -> Part:
-    draft = Draft(kind, record_body(trees), standing.head)
-    receipt = receipt_of((yield Append((draft,), items, lease)))
-    standing.head = receipt.seqs[0]
+    receipt_of((yield Append((Draft(kind, record_body(trees)),), items, lease)))
     take_items(standing, items)
 
 
@@ -134,11 +188,8 @@ def ask_outcomes(standing: Standing, facts: RunFacts, lease: Lease = None) -> Pa
     }
     yield from _append(standing, "pause", trees, tuple(changes), lease)
     for place, questions in asked.items():
-        _remember(standing, place, questions)
-
-
-def _remember(standing: Standing, place: int, questions: Sequence[Asked]) -> None:
-    record = standing.record(place)
-    for question in questions:
-        record.asked.append(question)
-        record.intents[question.lost].outcome = question.items[0]
+        record = standing.record(place)
+        record.error = None
+        for question in questions:
+            record.asked.append(question)
+            record.intents[question.lost].outcome = question.items[0]

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
-from hitl.checkpoint import Checkpointer, check_thread_id
-from hitl.engine.drive import Desk, drive
+from hitl.checkpoint import Checkpointer
+from hitl.engine.drive import Desk, drive, exhaust
 from hitl.engine.effects import Ending, Request
 from hitl.engine.history import history
 from hitl.engine.runtime import Runtime
-from hitl.engine.settings import Settings, read_config
-from hitl.engine.shape import Node, Shape
+from hitl.engine.settings import (
+    Modes,
+    Settings,
+    check_version,
+    read_config,
+    read_modes,
+    read_options,
+)
+from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
 from hitl.engine.task import RunFacts
-from hitl.engine.view import output, result, snapshot
+from hitl.engine.view import fits, output, result, snapshot
 from hitl.engine.waits import interrupts
 from hitl.engine.writer import NoJournal, Writer
 from hitl.errors import Misuse, NoCheckpointer
-from hitl.ledger import near
 from hitl.values import (
     INTERRUPT,
     Config,
@@ -32,8 +38,6 @@ from hitl.values import (
 __all__ = ["CompiledStateGraph"]
 
 Version = Literal["v1", "v2"]
-Modes = str | Sequence[str]
-_MODES = ("values", "updates")
 
 
 class _Run(NamedTuple):
@@ -105,8 +109,9 @@ class CompiledStateGraph:
         Raises:
             HitlError: Wrong use; nothing has run then. Or what a node raised.
         """
+        check_version(version)
         run = self._run(input, config, (), more)
-        ending = _exhaust(drive(run.steps, run.desk, run.settings.max_concurrency))
+        ending = exhaust(drive(run.steps, run.desk, run.settings.max_concurrency))
         return self._result(run, ending, version)
 
     async def ainvoke(
@@ -124,11 +129,15 @@ class CompiledStateGraph:
         """
         from hitl.engine.adrive import adrive
 
+        check_version(version)
         run = self._run(input, config, (), more)
         parts = adrive(run.steps, run.desk, run.settings.max_concurrency)
         ending: object = None
-        async for part in parts:
-            ending = part
+        try:
+            async for part in parts:
+                ending = part
+        finally:
+            await parts.aclose()
         assert isinstance(ending, Ending)
         return self._result(run, ending, version)
 
@@ -157,14 +166,23 @@ class CompiledStateGraph:
         Raises:
             HitlError: Wrong use; nothing has run then. Or what a node raised.
         """
-        modes = _read_modes(stream_mode)
+        modes = read_modes(stream_mode)
+        check_version(version)
         run = self._run(input, config, modes, more)
         return self._parts(run, stream_mode, version)
 
     def _parts(self, run: _Run, stream_mode: Modes, version: Version) -> Iterator[Any]:
         parts = drive(run.steps, run.desk, run.settings.max_concurrency)
-        ending = yield from _mapped(parts, lambda part: self._part(part, stream_mode, version))
-        self._keep(run, ending)
+        try:
+            while True:
+                try:
+                    part = next(parts)
+                except StopIteration as stop:
+                    self._keep(run, stop.value)
+                    return
+                yield self._part(part, stream_mode, version)
+        finally:
+            parts.close()  # a stream that is left early gives the lease back
 
     async def astream(
         self,
@@ -182,7 +200,8 @@ class CompiledStateGraph:
         """
         from hitl.engine.adrive import adrive
 
-        run = self._run(input, config, _read_modes(stream_mode), more)
+        check_version(version)
+        run = self._run(input, config, read_modes(stream_mode), more)
         parts: AsyncGenerator[tuple[str, object] | Ending, None] = adrive(
             run.steps, run.desk, run.settings.max_concurrency
         )
@@ -199,9 +218,9 @@ class CompiledStateGraph:
         self, input: object, config: Config | None, modes: tuple[str, ...], more: dict[str, Any]
     ) -> _Run:
         settings = read_config(config, saved=self.checkpointer is not None)
-        options = _read_options(more)
-        before = self.shape.before | self._stops(options.before, "interrupt_before")
-        after = self.shape.after | self._stops(options.after, "interrupt_after")
+        options = read_options(more)
+        before = self.shape.before | stops(self.shape.nodes, options.before, "interrupt_before")
+        after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
         self._check_saver(before or after)
         shelf, writer = self._shelf, self._writer(settings)
         request = Request(
@@ -226,7 +245,7 @@ class CompiledStateGraph:
             self._clock.now,
         )
         if shelf is None or isinstance(writer, NoJournal):
-            desk = Desk(lambda: Shelf.fresh(self.shape, ""), lambda ids: [], writer)
+            desk = Desk(lambda: Shelf.fresh(self.shape, ""), lambda _: [], writer)
         else:
             desk = Desk(lambda: shelf.take(writer), shelf.look, writer)
         return _Run(steps(self.shape, request, facts), desk, settings, modes)
@@ -244,24 +263,10 @@ class CompiledStateGraph:
             raise NoCheckpointer(
                 f"Graph {self.name!r} pauses at {', '.join(asking or sorted(stops))}, but it "
                 "was built without a checkpointer.",
-                hint="Give one: checkpointer=SqliteSaver('runs.db'), or InMemorySaver() in "
-                "tests.",
+                hint="Give one: checkpointer=SqliteSaver('runs.db'), or InMemorySaver() in tests.",
             )
 
-    def _stops(self, names: Sequence[str] | str | None, what: str) -> frozenset[str]:
-        if names == "*":
-            return frozenset(self.shape.nodes)
-        wanted = [names] if isinstance(names, str) else list(names or ())
-        for name in wanted:
-            if name not in self.shape.nodes:
-                raise Misuse(
-                    f"{what} names {name!r}, which is no node.{near(name, self.shape.nodes)}"
-                )
-        return frozenset(wanted)
-
     def _result(self, run: _Run, ending: Ending, version: str) -> object:
-        if version not in ("v1", "v2"):
-            raise Misuse(f"version is {version!r}.", hint='Known: "v1", "v2".')
         shown = result(self.shape, ending.standing, ending.interrupts, version)
         self._keep(run, ending)
         return shown
@@ -297,14 +302,16 @@ class CompiledStateGraph:
         """
         shelf, settings = self._looking(config)
         if settings.checkpoint:
-            for seen in history(self.shape, shelf.store, settings.thread):
+            for seen, past in history(self.shape, shelf.store, settings.thread):
                 if seen.checkpoint == settings.checkpoint:
-                    return snapshot(self.shape, seen)
+                    return snapshot(self.shape, seen, past=past)
             raise Misuse(
                 f"Thread {settings.thread!r} has no checkpoint {settings.checkpoint}.",
                 hint="get_state_history lists them.",
             )
-        standing = shelf.peek(settings.thread)
+        return shelf.peek(settings.thread, lambda standing: self._shown(standing, config))
+
+    def _shown(self, standing: Standing, config: Config) -> StateSnapshot:
         if not standing.checkpoint:
             return StateSnapshot({}, (), dict(config), None, None, None, (), ())
         return snapshot(self.shape, standing)
@@ -322,42 +329,61 @@ class CompiledStateGraph:
         return await asyncio.to_thread(self.get_state, config)
 
     def get_state_history(
-        self, config: Config, *, limit: int | None = None
+        self,
+        config: Config,
+        *,
+        filter: Mapping[str, object] | None = None,  # noqa: A002 - the field's name
+        before: Config | None = None,
+        limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
         """Yield the states of a thread's checkpoints, newest first.
 
         Args:
             config: Names the thread, and (with a checkpoint) where to begin.
+            filter: Only those whose metadata has these values, as ``{"source": "input"}``.
+            before: Only those older than the checkpoint that this config names.
             limit: How many at the most.
 
         Raises:
             NoCheckpointer: The graph has none.
             NoThreadId: The config names no thread.
+            Misuse: ``before`` names no checkpoint.
         """
         shelf, settings = self._looking(config)
+        last = settings.checkpoint
+        if before is not None:
+            end = read_config(before, saved=True).checkpoint
+            if not end:
+                raise Misuse("before= names no checkpoint_id.", hint="Give a snapshot's config.")
+            last = min(last or end - 1, end - 1)
         seen = [
-            snapshot(self.shape, standing)
-            for standing in history(self.shape, shelf.store, settings.thread)
-            if not settings.checkpoint or standing.checkpoint <= settings.checkpoint
+            snapshot(self.shape, standing, past=past)
+            for standing, past in history(self.shape, shelf.store, settings.thread)
+            if standing.checkpoint <= last or (not settings.checkpoint and before is None)
         ]
-        seen.reverse()
-        return iter(seen if limit is None else seen[:limit])
+        wanted = [shown for shown in reversed(seen) if fits(shown, filter or {})]
+        return iter(wanted if limit is None else wanted[: max(limit, 0)])
 
     async def aget_state_history(
-        self, config: Config, *, limit: int | None = None
+        self,
+        config: Config,
+        *,
+        filter: Mapping[str, object] | None = None,  # noqa: A002 - the field's name
+        before: Config | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """Yield the states of a thread's checkpoints, newest first; see ``get_state_history``.
 
         Raises:
             NoCheckpointer: The graph has none.
             NoThreadId: The config names no thread.
+            Misuse: ``before`` names no checkpoint.
         """
         import asyncio
 
-        seen = await asyncio.to_thread(
-            lambda: list(self.get_state_history(config, limit=limit))
-        )
-        for one in seen:
+        for one in await asyncio.to_thread(
+            lambda: list(self.get_state_history(config, filter=filter, before=before, limit=limit))
+        ):
             yield one
 
     def _looking(self, config: Config) -> tuple[Shelf, Settings]:
@@ -367,62 +393,3 @@ class CompiledStateGraph:
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
         return self._shelf, read_config(config, saved=True)
-
-
-class _Options(NamedTuple):
-    context: object = None
-    before: Sequence[str] | str | None = None
-    after: Sequence[str] | str | None = None
-    unknown: Literal["refuse", "tell_model"] = "refuse"
-
-
-_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown")
-
-
-def _read_options(more: Mapping[str, Any]) -> _Options:
-    for key in more:
-        if key not in _OPTIONS:
-            raise Misuse(
-                f"There is no option {key!r}.{near(key, _OPTIONS)}",
-                hint=f"Known: version, stream_mode, {', '.join(_OPTIONS)}.",
-            )
-    unknown = more.get("on_unknown", "refuse")
-    if unknown not in ("refuse", "tell_model"):
-        raise Misuse(f"on_unknown is {unknown!r}.", hint='Known: "refuse", "tell_model".')
-    if more.get("durability") not in (None, "sync", "async", "exit"):
-        raise Misuse(f"durability is {more['durability']!r}.", hint='Known: "sync".')
-    return _Options(
-        more.get("context"), more.get("interrupt_before"), more.get("interrupt_after"), unknown
-    )
-
-
-def _read_modes(stream_mode: Modes) -> tuple[str, ...]:
-    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
-    for mode in modes:
-        if mode not in _MODES:
-            raise Misuse(
-                f"There is no stream mode {mode!r}.{near(mode, _MODES)}",
-                hint=f"Known: {', '.join(_MODES)}.",
-            )
-    return modes
-
-
-def _exhaust(parts: Any) -> Ending:
-    while True:
-        try:
-            next(parts)
-        except StopIteration as stop:
-            ending: Ending = stop.value
-            return ending
-
-
-def _mapped(parts: Any, shown: Any) -> Any:
-    try:
-        while True:
-            try:
-                part = next(parts)
-            except StopIteration as stop:
-                return stop.value
-            yield shown(part)
-    finally:
-        parts.close()

@@ -5,25 +5,27 @@ from __future__ import annotations
 import contextvars
 import queue
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-from hitl.engine.effects import Append, Ending, Load, Look, Settle, Start
+from hitl.engine.effects import Append, Emit, Ending, Load, Look, Settle, Start
 from hitl.engine.run import run_task
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps
 from hitl.engine.task import Task
 from hitl.engine.writer import NoJournal, Writer
-from hitl.values import Item
+from hitl.errors import Busy, Conflict, Stale
+from hitl.values import Item, Receipt
 
-__all__ = ["MAX_THREADS", "Desk", "drive"]
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
-MAX_THREADS = 32
+__all__ = ["Desk", "drive", "exhaust"]
 
 Part = tuple[str, object]
 
 
 class Desk:
-    """What a hand reads from: the thread and its items."""
+    """What a hand reads from and writes to: the thread and its items."""
 
     def __init__(
         self,
@@ -34,6 +36,21 @@ class Desk:
         self.load = load
         self.look = look
         self.writer = writer
+
+    def append(self, effect: Append) -> Receipt | Conflict | Stale:
+        """Commit; an opening commit that came too late is told to the stepper as its reply.
+
+        Raises:
+            Busy, Stale, Conflict, StoreFailed: See ``Checkpointer.append``.
+        """
+        try:
+            return self.writer.append(effect)
+        except Busy:
+            raise
+        except (Conflict, Stale) as error:
+            if effect.lease != "acquire":
+                raise
+            return error
 
 
 def drive(steps: Steps, desk: Desk, max_concurrency: int) -> Generator[Part, None, Ending]:
@@ -51,23 +68,32 @@ def drive(steps: Steps, desk: Desk, max_concurrency: int) -> Generator[Part, Non
             except StopIteration as stop:
                 ending: Ending = stop.value
                 return ending
-            kind = type(effect)
             reply = None
-            if kind is Start:
-                siblings.start(effect.tasks)  # type: ignore[union-attr]
-            elif kind is Settle:
+            if type(effect) is Start:
+                siblings.start(effect.tasks)
+            elif type(effect) is Settle:
                 reply = siblings.settle()
-            elif kind is Append:
-                reply = desk.writer.append(effect)  # type: ignore[arg-type]
-            elif kind is Load:
+            elif type(effect) is Append:
+                reply = desk.append(effect)
+            elif type(effect) is Load:
                 reply = desk.load()
-            elif kind is Look:
-                reply = desk.look(effect.ids)  # type: ignore[union-attr]
-            else:
-                yield effect.mode, effect.data  # type: ignore[union-attr]
+            elif type(effect) is Look:
+                reply = desk.look(effect.ids)
+            elif type(effect) is Emit:
+                yield effect.mode, effect.data
     finally:
         siblings.close()
         desk.writer.release()
+
+
+def exhaust(parts: Generator[Part, None, Ending]) -> Ending:
+    """Drive a run that nobody watches to its end."""
+    while True:
+        try:
+            next(parts)
+        except StopIteration as stop:
+            ending: Ending = stop.value
+            return ending
 
 
 class _Siblings:
@@ -84,6 +110,8 @@ class _Siblings:
             self._single = tasks[0]
             return
         if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._pool = ThreadPoolExecutor(self._limit, thread_name_prefix="hitl-node")
         for task in tasks:
             self._pool.submit(contextvars.copy_context().run, self._run, task)
@@ -91,7 +119,7 @@ class _Siblings:
     def _run(self, task: Task) -> None:
         try:
             self._settled.put(run_task(task))
-        except BaseException as error:  # it is raised again where the run is driven
+        except BaseException as error:  # noqa: BLE001 - raised again where the run is driven
             self._settled.put(error)
 
     def settle(self) -> list[Task]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from hitl.engine.standing import Standing
 from hitl.engine.task import Task
-from hitl.values import NO_ANSWER, Draft, Interrupt, ItemChange
+from hitl.values import Draft, Interrupt, ItemChange
 
 __all__ = ["Append", "Effect", "Emit", "Ending", "Load", "Look", "Request", "Settle", "Start"]
 
@@ -29,7 +28,9 @@ class Look:
 class Append:
     """Commit together, or not at all. Reply: ``Receipt``.
 
-    ``decision`` says that the items are a human's decisions: no head is compared and they are
+    One that acquires the lease opens a run and stores nothing where the thread has moved since
+    it was read; its reply is the ``Conflict`` or ``Stale`` that says so, and the run begins anew.
+    ``decision`` says that the items are a human's decisions: they are
     kept even where another run holds the thread.
     """
 
@@ -43,7 +44,7 @@ class Append:
 class Start:
     """Begin tasks; all of them belong to one superstep. No reply."""
 
-    tasks: Sequence[Task]
+    tasks: list[Task]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,3 @@ class Ending:
 
     standing: Standing
     interrupts: tuple[Interrupt, ...] = ()
-
-
-NOTHING = NO_ANSWER

@@ -10,7 +10,7 @@ from hitl.checkpoint import Checkpointer
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema, read_schema
-from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async
+from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async, stops
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.ledger import near
 from hitl.values import END, START
@@ -54,8 +54,8 @@ class StateGraph:
         self._joins: list[Join] = []
 
     @staticmethod
-    def _schema(cls: object, what: str) -> Schema | None:
-        return None if cls is None else read_schema(cls, what)
+    def _schema(given: object, what: str) -> Schema | None:
+        return None if given is None else read_schema(given, what)
 
     def add_node(
         self,
@@ -87,9 +87,7 @@ class StateGraph:
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
         if fn is None or not callable(fn):
-            raise Misuse(
-                f"Node {name!r} has no function.", hint="add_node('name', function)."
-            )
+            raise Misuse(f"Node {name!r} has no function.", hint="add_node('name', function).")
         if isinstance(fn, CompiledStateGraph):
             raise Misuse(
                 f"Node {name!r} is a compiled graph; graphs inside graphs are not supported yet.",
@@ -208,8 +206,7 @@ class StateGraph:
             The graph, ready to run; the builder can be used on.
 
         Raises:
-            Misuse: An edge leads nowhere, nothing begins, a node is never reached, or a name
-                to stop at is no node.
+            Misuse: An edge leads nowhere, nothing begins, or a name to stop at is no node.
             NoCheckpointer: ``checkpointer=True``, which is for graphs inside graphs.
         """
         if checkpointer is True:
@@ -217,8 +214,10 @@ class StateGraph:
                 "checkpointer=True is for a graph inside another one.",
                 hint="Give a saver: compile(checkpointer=SqliteSaver('runs.db')).",
             )
-        if checkpointer is not None and checkpointer is not False and not isinstance(
-            checkpointer, Checkpointer
+        if (
+            checkpointer is not None
+            and checkpointer is not False
+            and not isinstance(checkpointer, Checkpointer)
         ):
             raise Misuse(
                 f"checkpointer is a {type(checkpointer).__name__}, which is no checkpointer.",
@@ -234,7 +233,7 @@ class StateGraph:
         self._check()
         nodes = dict(self.nodes)
         if START in self._branches:
-            nodes[START] = Node(START, lambda state: None)
+            nodes[START] = Node(START, lambda _: None)
         channels: dict[str, Channel] = {}
         for schema in (self.schema, self.input, self.output, *self._node_schemas()):
             for key, channel in schema.channels.items():
@@ -255,20 +254,13 @@ class StateGraph:
             {START: (), **{source: tuple(ends) for source, ends in self._edges.items()}},
             {source: tuple(branches) for source, branches in self._branches.items()},
             joins,
-            self._stops(before, "interrupt_before"),
-            self._stops(after, "interrupt_after"),
+            stops(nodes, before, "interrupt_before"),
+            stops(nodes, after, "interrupt_after"),
         )
         return replace(shape, signature=shape.sign())
 
     def _node_schemas(self) -> list[Schema]:
         return [node.schema for node in self.nodes.values() if node.schema is not None]
-
-    def _stops(self, names: Sequence[str] | str | None, what: str) -> frozenset[str]:
-        if names == "*":
-            return frozenset(self.nodes)
-        for name in [names] if isinstance(names, str) else names or ():
-            self._known(name, what)
-        return frozenset([names] if isinstance(names, str) else names or ())
 
     def _known(self, name: str, where: str) -> None:
         if name not in self.nodes:
@@ -278,12 +270,12 @@ class StateGraph:
             )
 
     def _check(self) -> None:
-        if START not in self._edges and START not in self._branches and not any(
-            START in join.sources for join in self._joins
+        if (
+            START not in self._edges
+            and START not in self._branches
+            and not any(START in join.sources for join in self._joins)
         ):
-            raise Misuse(
-                "Nothing begins: no edge leaves START.", hint="add_edge(START, 'first')."
-            )
+            raise Misuse("Nothing begins: no edge leaves START.", hint="add_edge(START, 'first').")
         pairs = [(source, end) for source, ends in self._edges.items() for end in ends]
         pairs += [(source, join.target) for join in self._joins for source in join.sources]
         for source, end in pairs:

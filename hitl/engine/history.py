@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hitl.checkpoint import Checkpointer
 from hitl.engine.merge import initial
 from hitl.engine.record import apply
 from hitl.engine.shape import Shape
-from hitl.engine.standing import Kept, Standing
-from hitl.values import CHECKPOINTS, Item
+from hitl.engine.standing import Standing
+from hitl.values import CHECKPOINTS
 
 __all__ = ["history"]
 
 
-def history(shape: Shape, store: Checkpointer, thread: str) -> Iterator[Standing]:
-    """Yield where a thread stood at each checkpoint, oldest first.
+def history(shape: Shape, store: Checkpointer, thread: str) -> Iterator[tuple[Standing, bool]]:
+    """Yield where a thread stood at each checkpoint, oldest first, and whether it has gone on.
+
+    What is yielded is good until the next one is asked for.
 
     Raises:
         StoreFailed: The store could not be read.
@@ -26,20 +27,8 @@ def history(shape: Shape, store: Checkpointer, thread: str) -> Iterator[Standing
     standing = Standing(thread, values=initial(shape.channels))
     for entry in loaded.entries:
         if entry.kind in CHECKPOINTS and standing.checkpoint:
-            yield _at(standing, {})
+            yield standing, True
         apply(standing, entry)
     if standing.checkpoint:
-        yield _at(standing, dict(loaded.items))
-
-
-def _at(standing: Standing, items: dict[str, Item]) -> Standing:
-    """Return a copy that later entries do not change."""
-    return replace(
-        standing,
-        values=dict(standing.values),
-        due=list(standing.due),
-        records=dict(standing.records),
-        kept={name: Kept([], "") for name in standing.kept},
-        items=items,
-        metadata=dict(standing.metadata),
-    )
+        standing.items = dict(loaded.items)
+        yield standing, False

@@ -27,35 +27,41 @@ class Held(Protocol):
         ...
 
 
-_held: weakref.WeakSet[Held] = weakref.WeakSet()
-_lock = threading.Lock()
-_runs: threading.Thread | None = None
-_never = threading.Event()
+class _Keeper:
+    """The writers whose leases are renewed, and the thread that does it."""
+
+    def __init__(self) -> None:
+        self.held: weakref.WeakSet[Held] = weakref.WeakSet()
+        self.lock = threading.Lock()
+        self.thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Renew for ever; the process's end ends it."""
+        never = threading.Event()
+        while not never.wait(EVERY):
+            with self.lock:
+                writers = list(self.held)
+            for writer in writers:
+                try:
+                    writer.renew()
+                except HitlError as error:
+                    # The run itself learns of it at its next commit, which the fence refuses.
+                    logging.getLogger("hitl").warning("a lease could not be renewed: %s", error)
+
+
+_keeper = _Keeper()
 
 
 def keep(writer: Held) -> None:
     """Renew a writer's lease from now on."""
-    global _runs
-    with _lock:
-        _held.add(writer)
-        if _runs is None or not _runs.is_alive():  # not alive in a forked child
-            _runs = threading.Thread(target=_run, name="hitl-keeper", daemon=True)
-            _runs.start()
+    with _keeper.lock:
+        _keeper.held.add(writer)
+        if _keeper.thread is None or not _keeper.thread.is_alive():  # as in a forked child
+            _keeper.thread = threading.Thread(target=_keeper.run, name="hitl-keeper", daemon=True)
+            _keeper.thread.start()
 
 
 def let_go(writer: Held) -> None:
     """Leave a writer's lease alone from now on."""
-    with _lock:
-        _held.discard(writer)
-
-
-def _run() -> None:
-    while not _never.wait(EVERY):
-        with _lock:
-            writers = list(_held)
-        for writer in writers:
-            try:
-                writer.renew()
-            except HitlError as error:
-                # The run itself learns of it at its next commit, which the fence refuses.
-                logging.getLogger("hitl").warning("a lease could not be renewed: %s", error)
+    with _keeper.lock:
+        _keeper.held.discard(writer)

@@ -10,7 +10,7 @@ from typing import get_origin
 from hitl.errors import InvalidUpdateError
 from hitl.ledger import near
 
-__all__ = ["Channel", "Write", "empty_of", "initial", "merge"]
+__all__ = ["Channel", "Write", "empty_of", "initial", "merge", "own"]
 
 Reducer = Callable[[object, object], object]
 Write = tuple[str, object]
@@ -49,7 +49,7 @@ def empty_of(hint: object) -> Callable[[], object] | None:
     if isinstance(kind, type):
         try:
             kind()
-        except Exception:  # a type that needs arguments has no empty value
+        except Exception:  # noqa: BLE001 - a type that needs arguments has no empty value
             return None
         return kind
     return None
@@ -93,16 +93,20 @@ def merge(
                 )
             changed[name] = value
         elif name in changed:
-            changed[name] = channel.reducer(changed[name], value)
+            changed[name] = channel.reducer(own(changed[name]), value)
         elif name in values:
-            changed[name] = channel.reducer(_apart(values[name]), value)
+            changed[name] = channel.reducer(own(values[name]), value)
         else:
             changed[name] = value
     return changed
 
 
-def _apart(value: object) -> object:
-    """Give a reducer that works in place its own list or dict, never the committed one."""
+def own(value: object) -> object:
+    """Return a list, dict or set as a copy of its own, anything else as it is.
+
+    What is committed belongs to the log: neither a node that keeps what it returned nor a
+    reducer that works in place may change it.
+    """
     if type(value) is list or type(value) is dict or type(value) is set:
         return value.copy()
     return value

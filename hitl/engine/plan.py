@@ -11,7 +11,7 @@ from hitl.errors import InvalidUpdateError, Misuse
 from hitl.ledger import near
 from hitl.values import END, Command, Send
 
-__all__ = ["advance", "next_due", "read_goto", "read_return", "read_route"]
+__all__ = ["advance", "check_input", "next_due", "read_goto", "read_return", "read_route"]
 
 
 def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], list[Due]]:
@@ -38,8 +38,19 @@ def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], l
         if part is not None:
             schema = shape.schema if node.schema is None else node.schema
             known = schema if not isinstance(part, Mapping) else shape.schema
-            writes.extend(known.writes(part, where).items())
+            for key, written in known.writes(part, where).items():
+                if key not in shape.channels:
+                    raise _no_key(shape, where, key)
+                writes.append((key, written))
     return writes, goto
+
+
+def _no_key(shape: Shape, where: str, key: object) -> InvalidUpdateError:
+    return InvalidUpdateError(
+        f"{where} writes {key!r}, which is no key of the state." + near(key, shape.channels),
+        hint=f"Known keys: {', '.join(shape.channels)}.",
+        key=key,
+    )
 
 
 def _has_command(parts: Iterable[object]) -> bool:
@@ -81,7 +92,7 @@ def read_route(shape: Shape, branch: Branch, chosen: object, node: str) -> list[
             continue
         target = choice
         if branch.path_map is not None:
-            if choice not in branch.path_map:
+            if not _is_key(choice, branch.path_map):
                 raise InvalidUpdateError(
                     f"{where} chose {choice!r}, which is not in its path_map.",
                     hint=f"Known: {', '.join(map(repr, branch.path_map))}.",
@@ -91,6 +102,13 @@ def read_route(shape: Shape, branch: Branch, chosen: object, node: str) -> list[
             raise InvalidUpdateError(f"{where} chose {target!r}, which is no node's name.")
         targets.append(target)
     return read_goto(shape, targets, where)
+
+
+def _is_key(choice: object, path_map: Mapping[object, str]) -> bool:
+    try:
+        return choice in path_map
+    except TypeError:  # a list or a dict is no key
+        return False
 
 
 def next_due(
@@ -150,7 +168,7 @@ def check_input(value: object) -> None:
     """Refuse an input that says nothing.
 
     Raises:
-        Misuse: It is an empty list or a string where a state is wanted.
+        Misuse: It is a text where a state is wanted.
     """
     if isinstance(value, str | bytes):
         raise Misuse(

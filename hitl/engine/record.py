@@ -82,8 +82,10 @@ def _due(due: Due) -> Json:
 
 def _change(standing: Standing, name: str) -> str:
     value = standing.values[name]
-    text, live = _list_change(standing, name, value) if type(value) is list else (
-        _whole(standing, name, value)
+    text, live = (
+        _list_change(standing, name, value)
+        if type(value) is list
+        else (_whole(standing, name, value))
     )
     standing.live[name] = live
     standing.spent += len(text)
@@ -102,9 +104,7 @@ def _list_change(standing: Standing, name: str, value: list[object]) -> tuple[st
     keep = _common(old, value)
     if kept is not None and keep and keep == len(old):
         _check_last(kept, name, keep)
-    tail = [
-        pack(value[index], f"state[{name!r}][{index}]") for index in range(keep, len(value))
-    ]
+    tail = [pack(value[index], f"state[{name!r}][{index}]") for index in range(keep, len(value))]
     text = dumps({"k": keep, "t": tail})
     last = dumps(tail[-1]) if tail else kept.last if kept is not None and keep == len(old) else ""
     standing.kept[name] = Kept(value.copy(), last)
@@ -294,6 +294,4 @@ def intent_tree(intent: Intent) -> dict[str, Json]:
 
 
 def _read_intent(tree: dict[str, Json]) -> Intent:
-    return Intent(
-        _number(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"])
-    )
+    return Intent(_number(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"]))

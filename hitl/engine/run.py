@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 from hitl.engine.task import CURRENT, Pause, Task
 from hitl.errors import Broken, Misuse
@@ -19,7 +20,7 @@ def run_task(task: Task) -> Task:
     token = CURRENT.set(task)
     try:
         value = task.start()
-        if task.node.is_async or inspect.isawaitable(value):
+        if type(value) is not dict and inspect.isawaitable(value):
             raise _needs_async(task, value)
         for branch in task.finish(value):
             chosen = task.ask_branch(branch)
@@ -28,36 +29,55 @@ def run_task(task: Task) -> Task:
             task.route(branch, chosen)
     except Pause:
         _check_pause(task)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a node raises is a fact of its task
         _take_error(task, error)
+    except BaseExceptionGroup as group:
+        _take_group(task, group)
     finally:
         CURRENT.reset(token)
     return task
 
 
 async def arun_task(task: Task) -> Task:
-    """Run a task whose node is awaited; return it, settled.
+    """Run a task on an event loop, sync code of its own in a thread; return it, settled.
 
     Raises:
         BaseException: What is no ``Exception``, such as ``asyncio.CancelledError``.
     """
     token = CURRENT.set(task)
+    in_place = task.node.is_async or task.node.afn is not None
     try:
-        value = task.start(awaited=True)
-        if inspect.isawaitable(value):
-            value = await value
+        value = await _call(lambda: task.start(awaited=True), in_place=in_place)
         for branch in task.finish(value):
-            chosen = task.ask_branch(branch)
-            if inspect.isawaitable(chosen):
-                chosen = await chosen
-            task.route(branch, chosen)
+            # A sync path function of an async node is taken to be quick, as its edges are.
+            ask = task.asking(branch)
+            task.route(branch, await _call(ask, in_place=in_place or branch.is_async))
     except Pause:
         _check_pause(task)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a node raises is a fact of its task
         _take_error(task, error)
+    except BaseExceptionGroup as group:
+        _take_group(task, group)
     finally:
         CURRENT.reset(token)
     return task
+
+
+async def _call(fn: Callable[[], object], *, in_place: bool) -> object:
+    if in_place:
+        value = fn()
+    else:
+        import asyncio
+
+        value = await asyncio.to_thread(_guarded, fn)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _guarded(fn: Callable[[], object]) -> object:
+    try:
+        return fn()
+    except StopIteration as error:  # which no future can carry
+        raise RuntimeError("A node raised StopIteration.") from error
 
 
 def _needs_async(task: Task, value: object) -> Misuse:
@@ -80,3 +100,12 @@ def _take_error(task: Task, error: Exception) -> None:
     if task.asked is None:
         task.error = error
         error.add_note(f"In node {task.node.name!r}, task {task.place}, of the graph's run.")
+    else:
+        task.swallowed = True
+
+
+def _take_group(task: Task, group: BaseExceptionGroup[BaseException]) -> None:
+    """Take the pause that a task group wrapped; anything beside it that is graver goes on."""
+    _, rest = group.split((Pause, Exception))
+    if task.asked is None or rest is not None:
+        raise group

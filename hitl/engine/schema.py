@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 from hitl.codec import register, registered
-from hitl.engine.merge import Channel, empty_of
+from hitl.engine.merge import Channel, empty_of, own
 from hitl.errors import InvalidUpdateError, Misuse
 
 __all__ = ["ROOT", "Hidden", "Schema", "read_schema"]
@@ -50,12 +50,10 @@ class Schema:
     def build(self, values: Mapping[str, object]) -> object:
         """Return the state as a node gets it; lists, dicts and sets are the caller's own."""
         if self.form == "dict":
-            return {
-                name: _own(values[name]) for name in self.channels if name in values
-            }
+            return {name: own(values[name]) for name in self.channels if name in values}
         if self.form == "root":
-            return _own(values[ROOT]) if ROOT in values else None
-        known = {name: _own(values[name]) for name in self.channels if name in values}
+            return own(values[ROOT]) if ROOT in values else None
+        known = {name: own(values[name]) for name in self.channels if name in values}
         if self.form == "model":
             return self.cls.model_validate(known)  # type: ignore[attr-defined]
         assert callable(self.cls)
@@ -72,15 +70,15 @@ class Schema:
             InvalidUpdateError: It is none of these.
         """
         if self.form == "root":
-            return {ROOT: value}
+            return {ROOT: own(value)}
         if isinstance(value, Mapping):
-            return dict(value)
+            return {name: own(part) for name, part in value.items()}
         if self.form == "model" and isinstance(value, self._class()):
-            given = value.model_fields_set
-            return {name: getattr(value, name) for name in self.channels if name in given}
+            given: set[str] = getattr(value, "model_fields_set")  # noqa: B009 - as any model has
+            return {name: own(getattr(value, name)) for name in self.channels if name in given}
         if self.form == "dataclass" and isinstance(value, self._class()):
             return {
-                name: getattr(value, name)
+                name: own(getattr(value, name))
                 for name, field in self._fields().items()
                 if getattr(value, name) != _default(field)
             }
@@ -115,14 +113,6 @@ def _default(field: dataclasses.Field[object]) -> object:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default
-
-
-_COPIED = {list: list.copy, dict: dict.copy, set: set.copy}
-
-
-def _own(value: object) -> object:
-    copy = _COPIED.get(type(value))
-    return value if copy is None else copy(value)  # type: ignore[operator]
 
 
 def read_schema(cls: object, what: str = "state_schema") -> Schema:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from hitl.checkpoint import check_thread_id
 from hitl.errors import Misuse, NoThreadId
-from hitl.ledger import near
+from hitl.ledger import closest, near
 from hitl.values import parse_checkpoint_id
 
-__all__ = ["Settings", "read_config"]
+__all__ = [
+    "Modes",
+    "Options",
+    "Settings",
+    "check_version",
+    "read_config",
+    "read_modes",
+    "read_options",
+]
+
+Modes = str | Sequence[str]
+Names = Sequence[str] | str | None
+_MODES = ("values", "updates")
 
 _KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "reviewer")
 _LIMIT = 1000
@@ -72,11 +85,10 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
 def _thread(config: Mapping[str, object], place: Mapping[str, object]) -> str:
     if "thread_id" in place:
         return check_thread_id(place["thread_id"])
-    hint = near("thread_id", [str(key) for key in place if key not in _KNOWN])
+    like = closest("thread_id", [str(key) for key in place if key not in _KNOWN])
+    hint = f" Was {like!r} meant to be 'thread_id'?" if like else ""
     if "thread_id" in config:
         hint = " 'thread_id' belongs inside 'configurable'."
-    elif hint:
-        hint = f" Was {hint.split(chr(39))[1]!r} meant to be 'thread_id'?"
     raise NoThreadId(
         "The graph has a checkpointer, but the config names no thread: "
         f"config['configurable']['thread_id'] is missing.{hint}",
@@ -130,3 +142,76 @@ def _metadata(
             if isinstance(value, str | int | float | bool) and not reserved:
                 found.setdefault(str(key), value)
     return found
+
+
+class Options(NamedTuple):
+    """What a call says beside its config; see ``CompiledStateGraph.invoke``."""
+
+    context: object = None
+    before: Names = None
+    after: Names = None
+    unknown: Literal["refuse", "tell_model"] = "refuse"
+
+
+_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown")
+
+
+def read_options(more: Mapping[str, object]) -> Options:
+    """Return a call's further options.
+
+    Raises:
+        Misuse: One is unknown, or has a value that it cannot have.
+    """
+    for key in more:
+        if key not in _OPTIONS:
+            raise Misuse(
+                f"There is no option {key!r}.{near(key, _OPTIONS)}",
+                hint=f"Known: version, stream_mode, {', '.join(_OPTIONS)}.",
+            )
+    unknown = more.get("on_unknown", "refuse")
+    if unknown not in ("refuse", "tell_model"):
+        raise Misuse(f"on_unknown is {unknown!r}.", hint='Known: "refuse", "tell_model".')
+    if more.get("durability") not in (None, "sync", "async", "exit"):
+        raise Misuse(f"durability is {more['durability']!r}.", hint='Known: "sync".')
+    return Options(
+        more.get("context"),
+        _names(more, "interrupt_before"),
+        _names(more, "interrupt_after"),
+        "tell_model" if unknown == "tell_model" else "refuse",
+    )
+
+
+def _names(more: Mapping[str, object], key: str) -> Names:
+    given = more.get(key)
+    if given is None or isinstance(given, str):
+        return given
+    names = [name for name in given if isinstance(name, str)] if isinstance(given, Sequence) else []
+    if not isinstance(given, Sequence) or len(names) < len(given):
+        raise Misuse(f"{key} is {given!r}.", hint='Give a list of node names, or "*".')
+    return names
+
+
+def read_modes(stream_mode: Modes) -> tuple[str, ...]:
+    """Return the stream modes that are wanted.
+
+    Raises:
+        Misuse: There is no such mode.
+    """
+    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
+    for mode in modes:
+        if mode not in _MODES:
+            raise Misuse(
+                f"There is no stream mode {mode!r}.{near(mode, _MODES)}",
+                hint=f"Known: {', '.join(_MODES)}.",
+            )
+    return modes
+
+
+def check_version(version: str) -> None:
+    """Refuse an unknown form of results.
+
+    Raises:
+        Misuse: It is neither ``"v1"`` nor ``"v2"``.
+    """
+    if version not in ("v1", "v2"):
+        raise Misuse(f"version is {version!r}.", hint='Known: "v1", "v2".')

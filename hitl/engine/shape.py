@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema
 from hitl.errors import Misuse
+from hitl.ledger import near
+from hitl.values import START
 
 Prepare = Callable[[Mapping[str, object], dict[str, object], frozenset[str]], dict[str, object]]
 
-__all__ = ["Branch", "Join", "Node", "Shape", "injected", "is_async"]
+__all__ = ["Branch", "Join", "Node", "Shape", "injected", "is_async", "stops"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,26 @@ class Shape:
         return hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
 
+def stops(
+    nodes: Mapping[str, Node], names: Sequence[str] | str | None, what: str
+) -> frozenset[str]:
+    """Return the nodes at which a run stops; ``"*"`` stands for all.
+
+    Raises:
+        Misuse: A name is no node's.
+    """
+    if names == "*":
+        return frozenset(nodes)
+    wanted = [names] if isinstance(names, str) else list(names or ())
+    for name in wanted:
+        if name not in nodes or name == START:
+            raise Misuse(
+                f"{what} names {name!r}, which is no node.{near(name, nodes)}",
+                hint=f"Nodes: {', '.join(nodes)}.",
+            )
+    return frozenset(wanted)
+
+
 _INJECTED = ("config", "runtime", "store", "writer")
 
 
@@ -142,6 +164,3 @@ def is_async(fn: Callable[..., object]) -> bool:
     """Return whether calling a function gives something to await."""
     call = getattr(fn, "__call__", fn)  # noqa: B004 - the method, to look at, not to test
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(call)
-
-
-Awaited = Awaitable[object]

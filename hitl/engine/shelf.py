@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
 
 from hitl.checkpoint import Checkpointer
 from hitl.engine.merge import initial
@@ -20,6 +22,8 @@ from hitl.values import Item, Loaded, new_salt
 __all__ = ["Shelf"]
 
 _ROOM = 128
+
+T = TypeVar("T")
 
 
 class Shelf:
@@ -54,23 +58,30 @@ class Shelf:
         with self._lock:
             self._warm[standing.thread] = (writer.born, writer.seq, standing)
             self._warm.move_to_end(standing.thread)
-            while len(self._warm) > _ROOM:
-                self._warm.popitem(last=False)
+            self._trim()
 
-    def peek(self, thread: str) -> Standing:
-        """Return where a thread stands now, to be read only.
+    def _trim(self) -> None:
+        while len(self._warm) > _ROOM:
+            self._warm.popitem(last=False)
+
+    def peek(self, thread: str, show: Callable[[Standing], T]) -> T:
+        """Return what is shown of where a thread stands now.
+
+        The standing is off the shelf while it is looked at: a run that begins meanwhile reads
+        its own.
 
         Raises:
             StoreFailed: The store could not be read.
             Damaged: An entry could not be read.
         """
         standing, loaded = self._load(thread)
+        shown = show(standing)
         if standing.checkpoint:
+            mark = loaded.mark
             with self._lock:
-                self._warm.setdefault(
-                    thread, (loaded.mark.created_at, loaded.mark.seq, standing)
-                )
-        return standing
+                self._warm.setdefault(thread, (mark.created_at, mark.seq, standing))
+                self._trim()
+        return shown
 
     def look(self, ids: tuple[str, ...]) -> list[Item]:
         """Return items by their own or their interrupt's id, closed ones too.

@@ -19,23 +19,35 @@ salts come with the standing, and errors of nodes arrive as facts of settled tas
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 
 from hitl.engine.begin import begin
-from hitl.engine.commits import Part, ask_outcomes, commit_checkpoint, commit_tasks
+from hitl.engine.commits import (
+    Overtaken,
+    Part,
+    ask_outcomes,
+    blame,
+    checkpoint_draft,
+    commit_draft,
+    commit_tasks,
+)
 from hitl.engine.effects import Effect, Emit, Ending, Load, Request, Settle, Start
 from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready
-from hitl.errors import GraphRecursionError
+from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move
-from hitl.values import INTERRUPT, Command, Interrupt, ItemChange
+from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
 
-__all__ = ["steps"]
+__all__ = ["Steps", "steps"]
 
 Steps = Generator[Effect, object, Ending]
+
+_TRIES = 20  # to open a run on a thread that moves each time it has been read
 
 
 def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
@@ -53,18 +65,16 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         HitlError: Wrong use, before anything runs; or what a node raised, after everything
             that its siblings finished has been committed.
     """
-    standing = yield Load()
-    assert isinstance(standing, Standing)
-    facts.salt, facts.thread, facts.items = standing.salt, standing.thread, standing.items
-    yield from begin(shape, request, facts, standing)
-    fresh = request.input is not None and not isinstance(request.input, Command)
-    left, saved = request.limit, facts.journal.saved
+    standing = yield from _open(shape, request, facts)
+    going_on = request.input is None or isinstance(request.input, Command)
+    left = request.limit
     if "values" in request.modes:
         yield Emit("values", standing)
     while standing.due:
-        if fresh and not request.before.isdisjoint(node for node, _ in standing.due):
+        if not going_on and not request.before.isdisjoint(node for node, _ in standing.due):
+            yield from _stop(request)
             return Ending(standing)
-        fresh = True
+        going_on = False
         if standing.records:
             yield from ask_outcomes(standing, facts)
         places = ready(standing)
@@ -75,18 +85,43 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         left -= 1
         tasks = [_task(shape, standing, facts, place) for place in places]
         yield Start(tasks)
-        last = yield from _settle(tasks, standing, request, saved)
-        done_nodes = [node for node, _ in standing.due]
-        if all(task.error is None and task.asked is None for task in tasks) and (
-            len(places) + _finished_before(standing, places) == len(standing.due)
-        ):
-            yield from _end_step(shape, standing, request, facts, tasks)
-            if not request.after.isdisjoint(done_nodes):
-                return Ending(standing)
-            continue
-        yield from _leave(standing, request, saved, tasks, last)
-        break
+        last = yield from _settle(shape, tasks, standing, request, saved=facts.journal.saved)
+        ran = [node for node, _ in standing.due]
+        ended = yield from _end_step(shape, standing, request, facts, tasks, last)
+        if not ended:
+            yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
+            break
+        if standing.due and not request.after.isdisjoint(ran):
+            yield from _stop(request)
+            return Ending(standing)
     return Ending(standing, interrupts(standing))
+
+
+def _open(shape: Shape, request: Request, facts: RunFacts) -> Generator[Effect, object, Standing]:
+    """Read the thread and commit what the run was given; anew where it moved in between."""
+    error: Conflict | Stale | None = None
+    for _ in range(_TRIES):
+        standing = yield Load()
+        assert isinstance(standing, Standing)
+        facts.salt, facts.thread, facts.items = standing.salt, standing.thread, standing.items
+        try:
+            yield from begin(shape, request, facts, standing)
+        except Overtaken as overtaken:
+            error = overtaken.error
+            if overtaken.answer is not None and isinstance(request.input, Command):
+                # What was meant for the one open question must not reach the next one.
+                bound = replace(request.input, resume=overtaken.answer)
+                request = replace(request, input=bound)
+        else:
+            return standing
+    assert error is not None
+    raise error
+
+
+def _stop(request: Request) -> Part:
+    """Tell of a static pause, which asks nothing."""
+    if "updates" in request.modes:
+        yield Emit("updates", {INTERRUPT: ()})
 
 
 def _limit(request: Request, standing: Standing) -> GraphRecursionError:
@@ -111,15 +146,8 @@ def _task(shape: Shape, standing: Standing, facts: RunFacts, place: int) -> Task
     )
 
 
-def _finished_before(standing: Standing, places: Sequence[int]) -> int:
-    now = set(places)
-    return sum(
-        record.done is not None for place, record in standing.records.items() if place not in now
-    )
-
-
 def _settle(
-    tasks: Sequence[Task], standing: Standing, request: Request, saved: bool
+    shape: Shape, tasks: Sequence[Task], standing: Standing, request: Request, *, saved: bool
 ) -> Generator[Effect, object, list[Task]]:
     """Wait for all tasks; commit those that settle early; return those that are uncommitted."""
     open_tasks = len(tasks)
@@ -128,16 +156,55 @@ def _settle(
         settled = yield Settle()
         assert isinstance(settled, list)
         open_tasks -= len(settled)
-        for task in settled:
-            if task.error is None and task.asked is None and "updates" in request.modes:
-                yield Emit("updates", {task.node.name: _shown(task)})
+        if len(standing.due) > 1:
+            _refuse_clashes(shape, standing, tasks, settled)
         uncommitted.extend(settled)
         if not open_tasks:
             return uncommitted
-        done = [task for task in uncommitted if task.error is None and task.asked is None]
+        done = [task for task in uncommitted if _good(task)]
         if saved and done:
             yield from commit_tasks(standing, "result", done, None)
+            yield from _tell(request, done)
             uncommitted = [task for task in uncommitted if task not in done]
+
+
+def _refuse_clashes(
+    shape: Shape, standing: Standing, tasks: Sequence[Task], settled: Iterable[Task]
+) -> None:
+    """Let a task fail that writes what a sibling has written and no reducer can join.
+
+    It is found before either is committed, so that no superstep is kept that cannot end.
+    """
+    waiting = {task.place for task in settled}
+    written: dict[str, str] = {}
+    for place, record in standing.records.items():
+        if record.done is not None:
+            written.update((key, standing.due[place][0]) for key, _ in record.done.writes)
+    for task in tasks:
+        if task.place not in waiting or not _good(task):
+            continue
+        for key in {key for key, _ in task.writes}:
+            if shape.channels[key].reducer is None and key in written:
+                task.error = InvalidUpdateError(
+                    f"Nodes {written[key]!r} and {task.node.name!r} wrote the key {key!r} in the "
+                    "same step, and it has no reducer.",
+                    hint=f"Annotate it: {key}: Annotated[list, operator.add].",
+                    key=key,
+                )
+        if _good(task):
+            written.update((key, task.node.name) for key, _ in task.writes)
+
+
+def _good(task: Task) -> bool:
+    return task.error is None and task.asked is None
+
+
+def _tell(request: Request, tasks: Iterable[Task]) -> Part:
+    """Tell what tasks wrote, once it is committed: nobody sees what may still be lost."""
+    if "updates" in request.modes:
+        for task in tasks:
+            if _good(task):
+                yield Emit("updates", {task.node.name: _shown(task)})
 
 
 def _shown(task: Task) -> object:
@@ -147,20 +214,30 @@ def _shown(task: Task) -> object:
 
 
 def _end_step(
-    shape: Shape, standing: Standing, request: Request, facts: RunFacts, tasks: Sequence[Task]
-) -> Part:
-    """Merge what all tasks wrote, and commit the superstep's end."""
-    moves = {id: change for task in tasks for id, change in task.moves.items()}
-    left: list[tuple[str, Done]] = []
-    for task in tasks:
-        task.record.done = task.done()
-    for place, (node, _) in enumerate(standing.due):
-        record = standing.records[place]
-        if record.done is not None:
-            left.append((node, record.done))
-        if standing.items:
+    shape: Shape,
+    standing: Standing,
+    request: Request,
+    facts: RunFacts,
+    tasks: Sequence[Task],
+    last: Sequence[Task],
+) -> Generator[Effect, object, bool]:
+    """Merge what all tasks wrote, and commit the superstep's end; return whether it has one."""
+    if not all(map(_good, tasks)):
+        return False
+    finished = {task.place: task.done() for task in last}
+    finished.update((at, r.done) for at, r in standing.records.items() if r.done is not None)
+    if len(finished) < len(standing.due):
+        return False
+    left = [(node, finished[place]) for place, (node, _) in enumerate(standing.due)]
+    moves = {id: change for task in last for id, change in task.moves.items()}
+    if standing.items:
+        for record in standing.records.values():
             moves.update((c.item.id, c) for c in delivered(standing, record, moves))
-    changed = advance(shape, standing, left)
+    try:
+        draft = _next(shape, standing, left, saved=facts.journal.saved)
+    except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
+        blame(last, error)
+        return False
     stop = (
         not standing.due
         or not request.before.isdisjoint(node for node, _ in standing.due)
@@ -168,16 +245,19 @@ def _end_step(
     )
     if not standing.due and standing.items:
         moves.update((c.item.id, c) for c in _sweep(standing, moves))
-    yield from commit_checkpoint(
-        standing,
-        "step",
-        changed,
-        tuple(moves.values()),
-        "release" if stop else None,
-        saved=facts.journal.saved,
-    )
+    yield from commit_draft(standing, draft, tuple(moves.values()), "release" if stop else None)
+    yield from _tell(request, last)
     if "values" in request.modes:
         yield Emit("values", standing)
+    return True
+
+
+def _next(
+    shape: Shape, standing: Standing, left: Sequence[tuple[str, Done]], *, saved: bool
+) -> Draft | None:
+    """Let a standing become the next one; return the entry that says so, if there is a log."""
+    changed = advance(shape, standing, left)
+    return checkpoint_draft(standing, "step", changed) if saved else None
 
 
 _SWEEP = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
@@ -194,17 +274,28 @@ def _sweep(standing: Standing, moved: Iterable[str]) -> list[ItemChange]:
 
 
 def _leave(
-    standing: Standing, request: Request, saved: bool, tasks: Sequence[Task], last: list[Task]
+    standing: Standing, request: Request, tasks: Sequence[Task], last: list[Task], *, saved: bool
 ) -> Part:
     """Commit a superstep that cannot end: what was asked, what failed, what is done."""
-    paused = [task.asked for task in tasks if task.asked is not None]
-    errors = [task.error for task in tasks if task.error is not None and task.asked is None]
     if saved:
-        yield from commit_tasks(standing, "pause" if paused else "result", last, "release")
+        kind = "pause" if any(task.asked is not None for task in tasks) else "result"
+        yield from commit_tasks(standing, kind, last, "release")
+    yield from _tell(request, last)
+    paused = [task for task in tasks if task.asked is not None]
     if "updates" in request.modes:
-        for asked in paused:
-            yield Emit("updates", {INTERRUPT: (Interrupt(asked.value, asked.id),)})
+        for task in paused:
+            assert task.asked is not None
+            yield Emit("updates", {INTERRUPT: (Interrupt(task.asked.value, task.asked.id),)})
     if "values" in request.modes and paused:
         yield Emit("values", standing)
+    for task in paused:
+        if task.swallowed:
+            warnings.warn(
+                f"Node {task.node.name!r} went on after interrupt() had paused it; what it "
+                "returned or raised is dropped.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    errors = [task.error for task in tasks if task.error is not None and task.asked is None]
     if errors:
         raise errors[0]

@@ -5,13 +5,12 @@ A task knows its run's journal, but not how anything is stored or scheduled.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hitl.engine.merge import merge
+from hitl.engine.merge import merge, own
 from hitl.engine.plan import read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Node, Shape
@@ -32,14 +31,22 @@ class Journal(Protocol):
 
     saved: bool
 
-    def intent(
-        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
-    ) -> None:
+    def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
         """Commit that a call is about to start."""
         ...
 
     def note(self, place: int, key: str, value: Json) -> None:
         """Commit the result of something that must not run twice."""
+        ...
+
+    async def aintent(
+        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
+    ) -> None:
+        """Commit that a call is about to start, without blocking the event loop."""
+        ...
+
+    async def anote(self, place: int, key: str, value: Json) -> None:
+        """Commit a result, without blocking the event loop."""
         ...
 
 
@@ -78,6 +85,7 @@ class Task:
         goto: Where it wants to go.
         error: What it raised.
         raw: What the node returned, for those who watch.
+        swallowed: Whether it went on after its pause, or ended with another error.
     """
 
     place: int
@@ -96,6 +104,7 @@ class Task:
     goto: list[Due] = field(default_factory=list)
     error: Exception | None = None
     raw: object = None
+    swallowed: bool = False
 
     @property
     def id(self) -> str:
@@ -109,7 +118,7 @@ class Task:
         if self.arg is NO_ARG:
             state = (node.schema or shape.schema).build(self.values)
         else:
-            state = self.arg
+            state = own(self.arg)
         if not node.injects:
             return fn(state)
         return fn(state, **self.given(node.injects))
@@ -128,12 +137,7 @@ class Task:
     def finish(self, value: object) -> list[Branch]:
         """Take what the node returned; return the branches that are still to be asked."""
         if self.asked is not None:
-            warnings.warn(
-                f"Node {self.node.name!r} went on after interrupt() had paused it; what it "
-                "returned is dropped.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            self.swallowed = True
             return []
         self.raw = value
         shape = self.run.shape
@@ -147,6 +151,10 @@ class Task:
         shape = self.run.shape
         after = {**self.values, **merge(shape.channels, self.values, self.writes)}
         return branch.path(shape.schema.build(after), **self.given(branch.injects))
+
+    def asking(self, branch: Branch) -> Callable[[], object]:
+        """Return the call of a branch's path function, to be made elsewhere."""
+        return lambda: self.ask_branch(branch)
 
     def route(self, branch: Branch, chosen: object) -> None:
         """Take what a path function chose."""
@@ -202,15 +210,19 @@ class Task:
             asks, ids, interrupt, thread=run.thread, path=self.node.name, at=run.now()
         )
         self.asked = Asked(interrupt, value(ids), ids)
-        for intent in self.record.intents.values():
-            intent.paused = True
+        for key, intent in self.record.intents.items():
+            if key not in self.record.notes:
+                intent.paused = True
 
     def next_note(self, name: str) -> tuple[str, bool]:
         """Return the key of the next ``step`` of this execution, and whether it is known.
 
         Raises:
             Misuse: The code has changed the order of its steps since the note was taken.
+            Pause: The task has paused already, and something swallowed that.
         """
+        if self.asked is not None:
+            raise Pause
         number, self.steps = self.steps, self.steps + 1
         key = f"step:{number}:{name}"
         if key in self.record.notes:
@@ -227,5 +239,3 @@ class Task:
 
 CURRENT: ContextVar[Task | None] = ContextVar("hitl_task", default=None)
 """The task whose node is running here."""
-
-Awaited = Awaitable[object]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from hitl.engine.merge import merge, own
 from hitl.engine.schema import ROOT, Schema
 from hitl.engine.shape import Shape
-from hitl.engine.standing import Record, Standing
-from hitl.engine.waits import interrupts, waiting
+from hitl.engine.standing import Asked, Record, Standing
+from hitl.engine.waits import waiting
+from hitl.errors import InvalidUpdateError
 from hitl.values import (
     Config,
     GraphOutput,
@@ -20,9 +22,7 @@ from hitl.values import (
     iso,
 )
 
-__all__ = ["config_of", "output", "result", "snapshot", "values_of"]
-
-_COPIED = (list, dict, set)
+__all__ = ["config_of", "fits", "output", "result", "snapshot", "values_of"]
 
 
 def config_of(thread: str, seq: int) -> Config:
@@ -36,9 +36,9 @@ def config_of(thread: str, seq: int) -> Config:
 def values_of(schema: Schema, values: Mapping[str, object], *, hidden: bool) -> object:
     """Return the state's public values; lists, dicts and sets are the caller's own."""
     if schema.form == "root":
-        return values.get(ROOT)
+        return own(values.get(ROOT))
     return {
-        name: values[name].copy() if type(values[name]) in _COPIED else values[name]  # type: ignore[attr-defined]
+        name: own(values[name])
         for name in schema.channels
         if name in values and (hidden or name not in schema.hidden)
     }
@@ -64,20 +64,24 @@ def result(
     return Output(value, waits, config)
 
 
-def snapshot(shape: Shape, standing: Standing) -> StateSnapshot:
-    """Return a thread at its checkpoint, as a caller sees it."""
+def snapshot(shape: Shape, standing: Standing, *, past: bool = False) -> StateSnapshot:
+    """Return a thread at its checkpoint, as a caller sees it.
+
+    Args:
+        shape: The graph.
+        standing: The thread at the checkpoint.
+        past: Whether the thread has gone on since: then everything that was due and asked
+            there is shown, in place of what is left of it.
+    """
     tasks = tuple(
-        _task(standing, place, node)
-        for place, (node, _) in enumerate(standing.due)
+        _task(standing, place, node, past=past) for place, (node, _) in enumerate(standing.due)
     )
     open_tasks = [
-        task.name
-        for place, task in enumerate(tasks)
-        if (record := standing.records.get(place)) is None or record.done is None
+        task.name for place, task in enumerate(tasks) if past or not _is_done(standing, place)
     ]
     before = standing.before
     return StateSnapshot(
-        values=values_of(shape.schema, standing.values, hidden=True),
+        values=values_of(shape.schema, _with_finished(shape, standing), hidden=True),
         next=tuple(open_tasks),
         config=config_of(standing.thread, standing.checkpoint),
         metadata={
@@ -89,20 +93,45 @@ def snapshot(shape: Shape, standing: Standing) -> StateSnapshot:
         created_at=iso(standing.at),
         parent_config=config_of(standing.thread, before) if before else None,
         tasks=tasks,
-        interrupts=interrupts(standing),
+        interrupts=tuple(one for task in tasks for one in task.interrupts),
     )
 
 
-def _task(standing: Standing, place: int, node: str) -> PregelTask:
+def fits(shown: StateSnapshot, wanted: Mapping[str, object]) -> bool:
+    """Return whether a snapshot's metadata has all of these values."""
+    metadata = shown.metadata or {}
+    return all(key in metadata and metadata[key] == value for key, value in wanted.items())
+
+
+def _is_done(standing: Standing, place: int) -> bool:
+    record = standing.records.get(place)
+    return record is not None and record.done is not None
+
+
+def _with_finished(shape: Shape, standing: Standing) -> Mapping[str, object]:
+    """Return the state with what finished tasks of an unfinished superstep have written."""
+    done = [record.done for _, record in sorted(standing.records.items()) if record.done]
+    if not done:
+        return standing.values
+    try:
+        changed = merge(shape.channels, standing.values, [w for left in done for w in left.writes])
+    except InvalidUpdateError:  # the superstep's end will say so
+        return standing.values
+    return {**standing.values, **changed}
+
+
+def _task(standing: Standing, place: int, node: str, *, past: bool) -> PregelTask:
     record = standing.records.get(place) or Record()
-    asked: list[Interrupt] = []
-    if record.done is None:
-        asked = [Interrupt(one.value, one.id) for one in waiting(standing, record)]
+    asked: Sequence[Asked] = ()
+    if past:
+        asked = record.asked
+    elif record.done is None:
+        asked = waiting(standing, record)
     return PregelTask(
         id=derive(standing.salt, "task", standing.checkpoint, node, place),
         name=node,
         path=("__pregel_pull", node),
         error=record.error,
-        interrupts=tuple(asked),
+        interrupts=tuple(Interrupt(one.value, one.id) for one in asked),
         result=dict(record.done.writes) if record.done is not None else None,
     )

@@ -40,7 +40,8 @@ def lost(record: Record) -> list[tuple[str, Intent]]:
     return [
         (key, intent)
         for key, intent in record.intents.items()
-        if not intent.safe and not intent.paused and not intent.outcome
+        if key not in record.notes  # its result
+        and not (intent.safe or intent.paused or intent.outcome)
     ]
 
 
@@ -56,9 +57,7 @@ def ready(standing: Standing) -> list[int]:
     ]
 
 
-def outcome_asks(
-    standing: Standing, at: float
-) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
+def outcome_asks(standing: Standing, at: float) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
     """Return the questions to put for calls whose outcome is not known, by place.
 
     With them go the changes of items: the new items, and the lost calls' own.
@@ -113,8 +112,10 @@ def delivered(standing: Standing, record: Record, skip: Iterable[str] = ()) -> l
             item = standing.items.get(id)
             if item is None or item.state != "decided" or id in done:
                 continue
-            runs = item.kind == "action" and item.decision is not None and (
-                item.decision.type in ("approve", "edit")
+            runs = (
+                item.kind == "action"
+                and item.decision is not None
+                and (item.decision.type in ("approve", "edit"))
             )
             changes.append(move(item, "clear" if runs else "close"))
     return changes
@@ -122,12 +123,18 @@ def delivered(standing: Standing, record: Record, skip: Iterable[str] = ()) -> l
 
 def refuse_lost(standing: Standing) -> OutcomeUnknown:
     """Return the error for new input on a thread that holds a call of unknown outcome."""
-    ids = [item.id for item in standing.items.values() if item.kind == "outcome"]
+    items = [item for item in standing.items.values() if item.kind == "outcome"]
+    ids = [item.id for item in items]
+    settled = all(item.decision is not None for item in items)
+    what = (
+        "is settled; invoke(None, config) delivers it"
+        if settled
+        else (f"is not: respond, retry or reject item {', '.join(ids)}")
+    )
     return OutcomeUnknown(
         f"Thread {standing.thread!r} holds a call that was started and left no result; new "
         "input would close it unseen.",
-        hint=f"Settle it first: respond, retry or reject item {', '.join(ids)}; or invoke with "
-        'on_unknown="tell_model".',
+        hint=f'It {what}. Or invoke with on_unknown="tell_model".',
         thread=standing.thread,
         items=tuple(ids),
     )

@@ -6,15 +6,17 @@ parallel tasks never compete. It lives as long as one run.
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from hitl.checkpoint import Checkpointer, activate, new_owner, retire
 from hitl.engine.effects import Append
 from hitl.engine.keeper import keep, let_go
 from hitl.engine.record import intent_tree, record_body
 from hitl.engine.standing import Intent
-from hitl.errors import NoCheckpointer, Stale
+from hitl.errors import HitlError, NoCheckpointer, Stale
 from hitl.values import LIVE, RUN_KINDS, Commit, Draft, Item, ItemChange, Json, Receipt
 
 __all__ = ["NoJournal", "Writer"]
@@ -32,10 +34,18 @@ class NoJournal:
     def note(self, place: int, key: str, value: Json) -> None:
         """Do nothing."""
 
+    async def aintent(
+        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
+    ) -> None:
+        """Do nothing."""
+
+    async def anote(self, place: int, key: str, value: Json) -> None:
+        """Do nothing."""
+
     def release(self) -> None:
         """Do nothing."""
 
-    def append(self, effect: Append) -> Receipt:
+    def append(self, _: Append) -> Receipt:
         """Refuse: a run that is not saved commits nothing.
 
         Raises:
@@ -85,6 +95,24 @@ class Writer:
         """Commit the result of something that must not run twice."""
         self._task_entry("note", record_body({place: {"notes": {key: value}}}), ())
 
+    async def aintent(
+        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
+    ) -> None:
+        """Commit that a call is about to start, without blocking the event loop."""
+        await self._off_loop(lambda: self.intent(place, key, intent, moves))
+
+    async def anote(self, place: int, key: str, value: Json) -> None:
+        """Commit a result, without blocking the event loop."""
+        await self._off_loop(lambda: self.note(place, key, value))
+
+    async def _off_loop(self, commit: Callable[[], None]) -> None:
+        if not self.blocking:
+            commit()
+            return
+        import asyncio
+
+        await asyncio.to_thread(commit)
+
     def _task_entry(self, kind: str, body: str, moves: Sequence[ItemChange]) -> None:
         with self._lock:
             if self._closed or self.fence is None:
@@ -104,7 +132,7 @@ class Writer:
         self,
         entries: tuple[Draft, ...],
         items: tuple[ItemChange, ...],
-        lease: str | None,
+        lease: Literal["acquire", "release"] | None,
         decision: bool,
     ) -> Receipt:
         if lease == "acquire":
@@ -114,18 +142,21 @@ class Writer:
                 self._owner = new_owner()
                 activate(self._owner)
         runs = any(draft.kind in RUN_KINDS for draft in entries)
+        # Taking the lease compares the head as well: what was read must be what is there.
+        compared = runs or lease == "acquire"
         receipt = self.store.append(
             Commit(
                 self.thread,
                 tuple(Draft(d.kind, d.body, self.head, d.base) for d in entries),
                 items,
-                self.head if runs else None,
+                self.head if compared else None,
                 self.fence,
-                lease,  # type: ignore[arg-type]
+                lease,
                 self._owner,
                 decision,
             )
         )
+        self.born = self.born or receipt.at
         if receipt.seqs:
             self.seq = receipt.seqs[-1]
             if runs:
@@ -139,9 +170,7 @@ class Writer:
         """Move the end of the lease, while a task takes long."""
         with self._lock:
             if self.fence is not None:
-                commit = Commit(
-                    self.thread, fence=self.fence, lease="renew", owner=self._owner
-                )
+                commit = Commit(self.thread, fence=self.fence, lease="renew", owner=self._owner)
                 self.store.append(commit)
 
     def release(self) -> None:
@@ -149,15 +178,16 @@ class Writer:
         with self._lock:
             self._closed = True
             fence, self.fence = self.fence, None
+            owner, self._owner = self._owner, ""
             try:
                 if fence is not None:
-                    commit = Commit(
-                        self.thread, fence=fence, lease="release", owner=self._owner
-                    )
+                    commit = Commit(self.thread, fence=fence, lease="release", owner=owner)
                     self.store.append(commit)
+            except HitlError as error:
+                # The run's own end matters more. The owner is retired, so that the next run of
+                # this process takes the lease over; for others it ends when its time is up.
+                logging.getLogger("hitl").warning("a lease could not be given back: %s", error)
             finally:
-                if self._owner:
-                    retire(self._owner)
-                    self._owner = ""
+                if owner:
+                    retire(owner)
                 let_go(self)
-

@@ -3,8 +3,9 @@
 from hitl.ledger.ask import Ask, answer, answered, items_of, public
 from hitl.ledger.decide import decide, decision_entry, near, read_decision, taken
 from hitl.ledger.lifecycle import FINAL, MOVES, Move, ask, move, then
-from hitl.ledger.resolve import groups, is_map, resolve
+from hitl.ledger.resolve import bind, groups, is_map, resolve
 from hitl.ledger.schema import problems
+from hitl.ledger.wording import closest
 
 __all__ = [
     "FINAL",
@@ -14,6 +15,8 @@ __all__ = [
     "answer",
     "answered",
     "ask",
+    "bind",
+    "closest",
     "decide",
     "decision_entry",
     "groups",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -10,9 +9,22 @@ from hitl.codec import dumps, pack
 from hitl.errors import AlreadyDecided, Broken, NotAllowed, Stale, UnknownId, WrongAnswer
 from hitl.ledger.lifecycle import move
 from hitl.ledger.schema import problems
-from hitl.values import Decision, DecisionType, Item, ItemChange, Json, iso, plain
+from hitl.ledger.wording import closest
+from hitl.values import (
+    Decision,
+    DecisionType,
+    Item,
+    ItemChange,
+    Json,
+    canonical,
+    iso,
+    plain,
+)
 
-__all__ = ["decide", "decision_entry", "near", "read_decision", "taken"]
+__all__ = ["CLOSED", "decide", "decision_entry", "near", "read_decision", "taken"]
+
+CLOSED = frozenset({"superseded", "withdrawn", "expired"})
+"""States in which an item was given up, whether it had a decision or not."""
 
 _KEYS: dict[str, frozenset[str]] = {
     "approve": frozenset(),
@@ -34,8 +46,8 @@ _TYPES: dict[str, DecisionType] = {
 
 def near(word: object, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` where a known word is close, else nothing."""
-    match = difflib.get_close_matches(str(word), list(known), n=1)
-    return f" Did you mean {match[0]!r}?" if match else ""
+    match = closest(str(word), known)
+    return f" Did you mean {match!r}?" if match else ""
 
 
 def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange | None:
@@ -55,8 +67,8 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
         UnknownId: The item is closed.
     """
     decision = replace(read_decision(item, raw), by=by, at=at)
-    if item.decision is not None:
-        if item.decision.same(decision):
+    if item.decision is not None and item.state not in CLOSED:
+        if _same(item.decision, decision):
             return None
         raise taken(item, item.decision)
     if item.state != "pending":
@@ -67,6 +79,11 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
             state=item.state,
         )
     return move(item, "decide", decision)
+
+
+def _same(one: Decision, other: Decision) -> bool:
+    """Return whether both say the same; as JSON, in which 1 and True differ."""
+    return one.type == other.type and canonical(one.payload) == canonical(other.payload)
 
 
 def decision_entry(changes: Sequence[ItemChange]) -> str:
@@ -139,8 +156,7 @@ def read_decision(item: Item, raw: object) -> Decision:
 def _spelled(item: Item, raw: object) -> dict[str, object]:
     if not isinstance(raw, Mapping):
         raise WrongAnswer(
-            f"A decision on item {item.id} must be a dict with 'type', not "
-            f"{type(raw).__name__}.",
+            f"A decision on item {item.id} must be a dict with 'type', not {type(raw).__name__}.",
             hint='Example: {"type": "approve"}.',
             item=item.id,
         )

@@ -38,9 +38,7 @@ MOVES: dict[str, Move] = {
     "expire": Move(("pending",), "expired", "its deadline passed"),
 }
 
-FINAL: frozenset[ItemState] = frozenset(
-    {"ran", "done", "superseded", "withdrawn", "expired"}
-)
+FINAL: frozenset[ItemState] = frozenset({"ran", "done", "superseded", "withdrawn", "expired"})
 """States that an item never leaves."""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hitl.errors import NothingWaiting, UnknownId, WrongAnswer
-from hitl.ledger.decide import decide, near
+from hitl.ledger.decide import CLOSED, decide, near
 from hitl.values import Item, ItemChange, is_id
 
-__all__ = ["groups", "is_map", "resolve"]
+__all__ = ["bind", "groups", "is_map", "resolve"]
 
 _UNTAKEN = ("pending", "decided")
 
@@ -28,6 +28,28 @@ def groups(items: Iterable[Item]) -> dict[str, list[Item]]:
     for group in found.values():
         group.sort(key=lambda item: item.index)
     return found
+
+
+def bind(live: Mapping[str, Item], answer: object, *, thread: str) -> Mapping[str, object]:
+    """Return an answer as a map from ids; one without id is bound to the one open question.
+
+    Once bound, an answer can be given again after the thread has moved, and never reaches a
+    question that its sender has not seen.
+
+    Args:
+        live: The thread's live items by id.
+        answer: A map from item or interrupt ids, or the answer to the one open question.
+        thread: The thread that is answered.
+
+    Raises:
+        NothingWaiting: No question is open, and no id was given.
+        WrongAnswer: More than one question is open, or it must be answered by id.
+    """
+    if is_map(answer):
+        assert isinstance(answer, Mapping)
+        return answer
+    questions = groups(item for item in live.values() if item.state in _UNTAKEN)
+    return {_the_one(questions, thread)[0].interrupt: answer}
 
 
 def resolve(
@@ -55,48 +77,42 @@ def resolve(
         UnknownId: An id names nothing of this thread that can be decided.
         NotAllowed, AlreadyDecided, Stale: See ``decide``.
     """
-    questions = groups(item for item in live.values() if item.state in _UNTAKEN)
-    if is_map(answer):
-        assert isinstance(answer, Mapping)
-        pairs = [
-            pair
-            for id, value in answer.items()
-            for pair in _by_id(id, value, live, questions, thread, lookup)
-        ]
-    else:
-        pairs = _by_position(_the_one(questions, thread), answer)
+    pairs = [
+        pair
+        for id, value in bind(live, answer, thread=thread).items()
+        for pair in _by_id(id, value, live, thread, lookup)
+    ]
     if len({item.id for item, _ in pairs}) < len(pairs):
         raise WrongAnswer("One item is answered twice in the same call.", thread=thread)
-    changes = (decide(item, raw, by=by, at=at) for item, raw in pairs)
+    changes = [decide(item, raw, by=by, at=at) for item, raw in pairs]
     return [change for change in changes if change is not None]
 
 
 def _by_id(
-    id: str,
-    value: object,
-    live: Mapping[str, Item],
-    questions: Mapping[str, list[Item]],
-    thread: str,
-    lookup: Lookup,
+    id: str, value: object, live: Mapping[str, Item], thread: str, lookup: Lookup
 ) -> list[tuple[Item, object]]:
     if id in live:
         return [(live[id], value)]
-    group = questions.get(id)
-    if group is None:
-        # Closed items are looked up, so that a repeat can be told from a stranger's id.
-        group = [item for item in lookup(id) if item.thread == thread]
-        group = [live.get(item.id, item) for item in group]
-    if not group:
+    # Closed items are looked up, so that a repeat can be told from a stranger's id.
+    group = groups(item for item in live.values() if item.interrupt == id).get(id)
+    group = group or [item for item in lookup(id) if item.thread == thread]
+    closed = next((item for item in group if item.state in CLOSED), None)
+    if not group or closed is not None:
         open_ids = [item.id for item in live.values() if item.state == "pending"]
+        what = (
+            f"No open item of this thread has the id {id}.{near(id, open_ids)}"
+            if closed is None
+            else f"Item {closed.id} is {closed.state}; it can no longer be decided."
+        )
         raise UnknownId(
-            f"No open item of this thread has the id {id}." + near(id, open_ids),
+            what,
             hint=f"Open here: {', '.join(open_ids) or 'nothing'}.",
             id=id,
             open=tuple(open_ids),
         )
     if len(group) == 1 and group[0].id == id:
         return [(group[0], value)]
-    return _by_position(group, value)
+    return _by_position(sorted(group, key=lambda item: item.index), value)
 
 
 def _the_one(questions: Mapping[str, list[Item]], thread: str) -> list[Item]:
@@ -105,7 +121,8 @@ def _the_one(questions: Mapping[str, list[Item]], thread: str) -> list[Item]:
     if not candidates:
         raise NothingWaiting(
             f"Nothing waits for an answer on thread {thread!r}.",
-            hint="Check the thread_id; the inbox lists what waits.",
+            hint="Check the thread_id; the inbox lists what waits. A run that was only stopped "
+            "goes on with invoke(None, config).",
             thread=thread,
         )
     if len(candidates) > 1:

@@ -16,6 +16,10 @@ FUNCTION_LINES = 70
 FLOORS_WITHOUT_ANY = (
     "errors", "values", "codec", "checkpoint", "ledger", "engine", "policy", "inbox",
 )  # fmt: skip
+MAY_SAY_ANY = {
+    "hitl.engine.ask": "`interrupt` returns whatever a human answers",
+    "hitl.engine.compiled": "results of graphs whose types only their users know",
+}
 FOREIGN = re.compile(
     "|".join(
         (
@@ -82,7 +86,8 @@ def test_a_function_is_a_sentence_or_two(sources):
 def test_no_any_below_the_agent(sources):
     found = []
     for source in sources:
-        if source.name.partition(".")[2].split(".")[0] in FLOORS_WITHOUT_ANY:
+        floor = source.name.partition(".")[2].split(".")[0]
+        if floor in FLOORS_WITHOUT_ANY and source.name not in MAY_SAY_ANY:
             for node in ast.walk(source.tree):
                 named = getattr(node, "id", None) == "Any" or getattr(node, "attr", None) == "Any"
                 if named or (isinstance(node, ast.alias) and node.name == "Any"):

@@ -1,0 +1,205 @@
+"""Whether a call may run, just before its body, whatever route led there.
+
+It may if the review of its turn says so, or humans said yes to exactly this call and their
+yes has not been used, or every rule that has had no say yet lets it run. Where one of those
+rules asks, it is asked here and now; what this task has asked before stays as it was decided,
+whatever has become of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hitl.agent.approval import HumanInTheLoopMiddleware
+from hitl.agent.deciding import (
+    ask_again,
+    asked_before,
+    denied,
+    edited,
+    made_of,
+    put,
+    same_ask,
+)
+from hitl.agent.messages import ToolMessage
+from hitl.agent.review import Review, accepted, mark
+from hitl.engine import Task
+from hitl.errors import Refused
+from hitl.ledger import Ask
+from hitl.values import Item, ToolCall
+
+__all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of"]
+
+NOT_APPROVED = (
+    "The call of {name!r} was not executed: it has no approval that could be used. "
+    "Propose it again if it is still wanted."
+)
+
+Admitted = tuple[ToolCall, tuple[str, ...]]
+"""The call that may run, and the ids of the items that say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a task of the tools node is to run.
+
+    Attributes:
+        message: Id of the turn's message.
+        index: The call's place in the turn.
+        call: The call, as the model proposed it or as a middleware changed it.
+        review: The newest review, of whatever turn.
+        state: The state that the tool may read.
+        changed: Whether a middleware changed the call, so that no review speaks of it.
+    """
+
+    message: str
+    index: int
+    call: ToolCall
+    review: Review | None
+    state: Any
+    changed: bool = False
+
+
+class Answered(Exception):
+    """A human's answer stands in for the call; it does not run."""
+
+    def __init__(self, message: ToolMessage) -> None:
+        super().__init__()
+        self.message = message
+
+
+def intent_of(task: Task, call: ToolCall) -> str:
+    """Return the key of this task's intent for exactly this call, empty where it has none."""
+    for key, intent in task.record.intents.items():
+        subject = intent.subject
+        if isinstance(subject, dict) and subject.get("fingerprint") == mark(call):
+            return key
+    return ""
+
+
+class Admission:
+    """Lets calls in.
+
+    Args:
+        gates: The approval middleware, in the order in which they have their say.
+    """
+
+    def __init__(self, gates: Sequence[HumanInTheLoopMiddleware]) -> None:
+        self.gates = gates
+
+    def admit(self, task: Task, ticket: Ticket) -> Admitted:
+        """Return the call that may run in place of the proposed one.
+
+        Raises:
+            Refused: It may not run; the message is written for the model.
+            Answered: A human's answer stands in for it.
+            Pause: A rule asks for it, and nobody has answered yet.
+        """
+        review = ticket.review
+        known = None
+        if review is not None and not ticket.changed:
+            known = review.of(ticket.message, ticket.index)
+        if review is None or known is None:
+            return self._ask(task, ticket, (ticket.call, ()), self.gates)
+        if known.verdict == "closed":
+            raise _not_approved(ticket.call)
+        call = accepted(known, ticket.call, task.run.items)
+        if call is not None:
+            silent = [gate for gate in self.gates if gate.name not in review.gates]
+            return self._ask(task, ticket, (call, known.items), silent)
+        admitted = self._ask(task, ticket, (ticket.call, ()), self.gates)
+        if known.verdict == "asked" and not admitted[1]:
+            raise _not_approved(ticket.call)
+        return admitted
+
+    def _ask(
+        self,
+        task: Task,
+        ticket: Ticket,
+        admitted: Admitted,
+        gates: Sequence[HumanInTheLoopMiddleware],
+    ) -> Admitted:
+        """Let the gates that are still to be heard have their say, one after the other."""
+        call, items = admitted
+        waiting = list(gates)
+        mark(call)
+        while True:
+            item = _asked_about(task, call)
+            if item is None:
+                entered = bool(intent_of(task, call))
+                between = bool(asked_before(task))  # it has got past the gates, to a question
+                if entered or (between and not ticket.changed):
+                    return call, items
+                ask = self._next(task, ticket, call, waiting)
+                if ask is None:
+                    return call, items
+                if between:
+                    raise _not_approved(call)
+            else:
+                ask = same_ask(item)
+            item = self._decided(task, ticket, ask)
+            made = made_of(item, call)
+            if isinstance(made, ToolMessage):
+                raise Answered(made)
+            call, items = made, (*items, item.id)
+            names = [gate.name for gate in waiting]
+            if item.rules.get("gate") in names:
+                del waiting[: names.index(str(item.rules["gate"])) + 1]
+
+    def _next(
+        self,
+        task: Task,
+        ticket: Ticket,
+        call: ToolCall,
+        waiting: list[HumanInTheLoopMiddleware],
+    ) -> Ask | None:
+        """Return the question of the next gate that asks, None where none does."""
+        runtime = task.run.runtime
+        for gate in waiting:
+            verdict = gate.judge(call, ticket.state, runtime)
+            if verdict.effect == "deny":
+                raise Refused(denied(call, verdict))
+            if verdict.effect == "ask":
+                return gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
+        return None
+
+    def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:
+        """Ask, again where an edit turns out not to fit; return the decided item."""
+        gate = next((one for one in self.gates if one.name == ask.rules.get("gate")), None)
+        while True:
+            (item,) = put(task, [ask])
+            again = asked_before(task)
+            if edited(item) and again and _alike(again[0], item):
+                ask = same_ask(again[0])  # it did not fit when it was judged
+                continue
+            problem = ""
+            if gate is not None:
+                problem = gate.edit_problem(item, ticket.state, task.run.runtime)
+            if not problem:
+                return item
+            ask = ask_again(item, problem)
+
+
+def _asked_about(task: Task, call: ToolCall) -> Item | None:
+    """Return what was asked about this call at this point in an earlier execution.
+
+    Questions about another call, which a middleware has since changed, are passed over.
+    """
+    while items := asked_before(task):
+        if items[0].kind != "action":
+            return None
+        if len(items) == 1 and items[0].fingerprint == mark(call):
+            return items[0]
+        task.asks += 1
+    return None
+
+
+def _alike(one: Item, other: Item) -> bool:
+    """Return whether the same gate asked two questions about the same call."""
+    gates = one.rules.get("gate"), other.rules.get("gate")
+    return one.kind == "action" and one.fingerprint == other.fingerprint and gates[0] == gates[1]
+
+
+def _not_approved(call: ToolCall) -> Refused:
+    return Refused(NOT_APPROVED.format(name=call["name"]))

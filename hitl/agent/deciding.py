@@ -1,0 +1,124 @@
+"""Putting questions about calls, and what a decision makes of a call.
+
+Shared by the review of a whole turn and by the executor, which asks about one call. Knows no
+rule: what is asked about comes in, and what an answer is checked against was frozen with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hitl.agent.messages import ToolMessage
+from hitl.engine import Task
+from hitl.ledger import Ask
+from hitl.policy import Verdict
+from hitl.values import Item, ToolCall
+
+__all__ = [
+    "DENIED",
+    "EDITED",
+    "REJECTED",
+    "REJECTED_WHY",
+    "ask_again",
+    "asked_before",
+    "denied",
+    "edited",
+    "made_of",
+    "put",
+    "refused",
+    "same_ask",
+]
+
+REJECTED = (
+    "The user rejected the call of {name!r} (id {id}). It was not executed. Do not call it "
+    "again unless the user asks for it."
+)
+REJECTED_WHY = (
+    "The user rejected the call of {name!r}; it was not executed. Their reason: {message}"
+)
+DENIED = "The call of {name!r} is not allowed here; it was not executed. {why}"
+EDITED = "A reviewer changed this call. What ran: {name} with {args}. Its result:\n"
+
+
+def asked_before(task: Task | None) -> list[Item]:
+    """Return the items that a task asked at this point in an earlier execution, if it did."""
+    if task is None:
+        return []
+    own = [asked for asked in task.record.asked if not asked.lost]
+    if len(own) <= task.asks:
+        return []
+    return [task.run.items[id] for id in own[task.asks].items]
+
+
+def put(task: Task, asks: Sequence[Ask]) -> list[Item]:
+    """Put questions as one interrupt; return the items, all decided.
+
+    Raises:
+        Pause: Nobody has answered yet.
+        NoCheckpointer: The run is not saved.
+    """
+    before = asked_before(task)
+    task.ask(asks, lambda ids: _request(asks, ids))
+    return before
+
+
+def _request(asks: Sequence[Ask], ids: Sequence[str]) -> dict[str, object]:
+    """Return the interrupt's value: the request as the source documents print it."""
+    requests: list[object] = []
+    configs: list[object] = []
+    for ask, id in zip(asks, ids, strict=True):
+        assert isinstance(ask.subject, dict)
+        requests.append({**ask.subject, "id": id, "fingerprint": ask.fingerprint})
+        configs.append({"action_name": ask.subject["name"], "allowed_decisions": list(ask.allowed)})
+    return {"action_requests": requests, "review_configs": configs}
+
+
+def same_ask(item: Item) -> Ask:
+    """Return the question that an item was put as."""
+    return Ask(item.kind, item.fingerprint, item.subject, item.allowed, item.rules, item.call_id)
+
+
+def ask_again(item: Item, problem: str) -> Ask:
+    """Return the question once more, for an edit that turned out not to fit."""
+    subject = dict(item.subject) if isinstance(item.subject, dict) else {}
+    subject["description"] = f"The edit was not run: {problem}\n\n{subject['description']}"
+    return Ask("action", item.fingerprint, subject, item.allowed, item.rules, item.call_id)
+
+
+def edited(item: Item) -> ToolCall | None:
+    """Return what a reviewer made of the call, None where they did not edit it."""
+    decision = item.decision
+    if decision is None or decision.type != "edit":
+        return None
+    action = decision.payload["edited_action"]
+    assert isinstance(action, dict)
+    args = action["args"]
+    assert isinstance(args, dict)
+    return {"name": str(action["name"]), "args": args, "id": item.call_id}
+
+
+def made_of(item: Item, call: ToolCall) -> ToolCall | ToolMessage:
+    """Return the call that runs after a decision, or the message that stands in for it."""
+    decision = item.decision
+    assert decision is not None
+    if decision.type == "approve":
+        return call
+    change = edited(item)
+    if change is not None:
+        return {**call, "name": change["name"], "args": change["args"]}
+    name, id = call["name"], call.get("id") or ""
+    message = str(decision.payload.get("message") or "")
+    if decision.type == "respond":
+        return ToolMessage(message, name=name, tool_call_id=id)
+    text = (REJECTED_WHY if message else REJECTED).format(name=name, id=id, message=message)
+    return refused(call, text)
+
+
+def refused(call: ToolCall, text: str) -> ToolMessage:
+    """Return the message that tells the model that a call did not run."""
+    return ToolMessage(text, name=call["name"], tool_call_id=call.get("id") or "", status="error")
+
+
+def denied(call: ToolCall, verdict: Verdict) -> str:
+    """Return what the model reads of a call that no human can allow."""
+    return DENIED.format(name=call["name"], why=verdict.why).strip()

@@ -1,0 +1,99 @@
+"""C15: a pause needs a checkpointer; a stored one outlives the process."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import pytest
+
+from hitl import (
+    START,
+    Command,
+    HumanInTheLoopMiddleware,
+    InMemorySaver,
+    MemorySaver,
+    NoCheckpointer,
+    NoThreadId,
+    ScriptedModel,
+    SqliteSaver,
+    StateGraph,
+    create_agent,
+    interrupt,
+    tool,
+)
+
+INPUT = {"messages": [{"role": "user", "content": "go"}]}
+APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
+
+
+def make(saver, ran):
+    @tool
+    def write_file(path: str) -> str:
+        """Write a file."""
+        ran.append(path)
+        return "written"
+
+    model = ScriptedModel(
+        [{"tool_calls": [{"name": "write_file", "args": {"path": "a"}}]}, "Done."]
+    )
+    agent = create_agent(
+        model=model,
+        tools=[write_file],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"write_file": True})],
+        checkpointer=saver,
+    )
+    return agent, model
+
+
+def test_c15_without_one_an_agent_with_approvals_fails_before_anything_runs(run):
+    agent, model = make(None, [])
+    with pytest.raises(NoCheckpointer, match=r"checkpointer=SqliteSaver"):
+        run(agent, INPUT, {"configurable": {"thread_id": "t"}})
+    assert model.calls == []
+
+
+def test_c15_without_one_a_static_pause_fails_before_anything_runs(run):
+    model = ScriptedModel(["Hello."])
+    agent = create_agent(model=model, interrupt_before=["model"])
+    with pytest.raises(NoCheckpointer, match="model"):
+        run(agent, INPUT)
+    assert model.calls == []
+
+
+class State(TypedDict, total=False):
+    answer: str
+
+
+def test_c15_without_one_a_bare_interrupt_is_misuse_at_the_call(run):
+    graph = StateGraph(State).add_node("ask", lambda state: {"answer": interrupt("Sure?")})
+    with pytest.raises(NoCheckpointer, match="checkpointer"):
+        run(graph.add_edge(START, "ask").compile(), {"answer": ""})
+
+
+def test_c15_without_one_an_agent_that_never_asks_runs(run):
+    model = ScriptedModel(["Hello."])
+    assert run(create_agent(model=model), INPUT)["messages"][-1].content == "Hello."
+
+
+def test_c15_with_one_a_thread_id_is_needed(run, saver):
+    agent, model = make(saver, [])
+    with pytest.raises(NoThreadId, match="thread_id"):
+        run(agent, INPUT)
+    assert model.calls == []
+
+
+def test_c15_a_pause_outlives_the_objects_that_made_it(run, tmp_path):
+    ran: list[str] = []
+    config = {"configurable": {"thread_id": "t"}}
+    path = str(tmp_path / "runs.db")
+    with SqliteSaver.from_conn_string(path) as saver:
+        agent, _ = make(saver, ran)
+        assert run(agent, INPUT, config, version="v2").interrupts
+    with SqliteSaver.from_conn_string(path) as saver:
+        agent, _ = make(saver, ran)
+        assert run(agent, APPROVE, config, version="v2").interrupts == ()
+    assert ran == ["a"]
+
+
+def test_c15_the_memory_saver_has_both_of_its_names():
+    assert MemorySaver is InMemorySaver
