@@ -51,6 +51,7 @@ def hitl(scale: Scale) -> list[Figure]:
     saver = SqliteSaver(trace.connection)
     app = chatting(saver)
     config: Config = {"configurable": {"thread_id": "chat"}}
+    app.invoke({"messages": []}, {"configurable": {"thread_id": "warm"}})
     turns, edge = range(scale.turns), scale.turns // 10
     parts: list[Figure] = []
 

@@ -42,6 +42,7 @@ def figures(scale: Scale) -> list[Figure]:
     saver = SqliteSaver(trace.connection)
     app = chatting(saver)
     config: Any = {"configurable": {"thread_id": "chat"}}
+    app.invoke({"messages": []}, {"configurable": {"thread_id": "warm"}})
     turns, edge = range(scale.turns), scale.turns // 10
     parts: list[Figure] = []
 

@@ -125,19 +125,16 @@ class Admission:
         waiting = list(gates)
         mark(call)
         while True:
-            item = _asked_about(task, call)
-            if item is None:
-                entered = bool(intent_of(task, call))
-                between = bool(asked_before(task))  # it has got past the gates, to a question
-                if entered or (between and not ticket.changed):
+            ask = _asked_about(task, call)
+            if ask is None:
+                # A question that comes next shows that the call has got past the gates before.
+                passed = bool(asked_before(task)) and not ticket.changed
+                if passed or intent_of(task, call):
                     return call, items
                 ask = self._next(task, ticket, call, waiting)
                 if ask is None:
                     return call, items
-                if between:
-                    raise _not_approved(call)
-            else:
-                ask = same_ask(item)
+                ask = _in_place(task, call) or ask
             item = self._decided(task, ticket, ask)
             made = made_of(item, call)
             if isinstance(made, ToolMessage):
@@ -181,17 +178,29 @@ class Admission:
             ask = ask_again(item, problem)
 
 
-def _asked_about(task: Task, call: ToolCall) -> Item | None:
-    """Return what was asked about this call at this point in an earlier execution.
+def _asked_about(task: Task, call: ToolCall) -> Ask | None:
+    """Return the question about this call that comes next, from an earlier execution."""
+    items = asked_before(task)
+    if len(items) == 1 and items[0].kind == "action" and items[0].fingerprint == mark(call):
+        return same_ask(items[0])
+    return None
 
-    Questions about another call, which a middleware has since changed, are passed over.
+
+def _in_place(task: Task, call: ToolCall) -> Ask | None:
+    """Make room for a question about a call: pass over those about what it once was.
+
+    A middleware has changed the call, and did so otherwise in an earlier execution.
+
+    Raises:
+        Refused: The body or a middleware asked here then; that answer is not for this.
     """
-    while items := asked_before(task):
-        if items[0].kind != "action":
-            return None
-        if len(items) == 1 and items[0].fingerprint == mark(call):
-            return items[0]
+    while (items := asked_before(task)) and items[0].kind == "action":
+        found = _asked_about(task, call)
+        if found is not None:
+            return found
         task.asks += 1
+    if items:
+        raise _not_approved(call)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hitl.agent.messages import (
     REMOVE_ALL_MESSAGES,
@@ -45,7 +45,8 @@ def repaired(
     """
     if not any(isinstance(m, AIMessage) and _calls(m) for m in messages):
         return None
-    answers = _answers(messages)
+    places = {id(message): place for place, message in enumerate(messages)}
+    answers = _answers(messages, places)
     owned = {id(answer) for found in answers.values() for answer in found if answer is not None}
     whole: list[BaseMessage] = []
     for message in messages:
@@ -53,7 +54,7 @@ def repaired(
             continue
         whole.append(message)
         if isinstance(message, AIMessage) and id(message) in answers:
-            whole.extend(_block(message, answers[id(message)], lost))
+            whole.extend(_block(message, answers[id(message)], places, lost))
     same = len(whole) == len(messages) and all(a is b for a, b in zip(whole, messages, strict=True))
     return None if same else whole
 
@@ -68,7 +69,9 @@ def _calls(turn: AIMessage) -> list[_Call]:
     return calls
 
 
-def _answers(messages: Sequence[BaseMessage]) -> dict[int, list[ToolMessage | None]]:
+def _answers(
+    messages: Sequence[BaseMessage], places: Mapping[int, int]
+) -> dict[int, list[ToolMessage | None]]:
     """Return what answers each turn's calls: by our own ids, then by the provider's in order."""
     named: dict[str | None, ToolMessage] = {}
     for message in messages:
@@ -79,35 +82,55 @@ def _answers(messages: Sequence[BaseMessage]) -> dict[int, list[ToolMessage | No
         id(turn): [named.pop(result_id(turn.id, index), None) for index in range(len(_calls(turn)))]
         for turn in turns
     }
-    rest: dict[str, deque[ToolMessage]] = {}
+    rest: dict[str | None, deque[ToolMessage]] = {}
     for answer in named.values():
         rest.setdefault(answer.tool_call_id, deque()).append(answer)
     for turn in turns:
         for index, (_, call_id, _) in enumerate(_calls(turn)):
-            if found[id(turn)][index] is None and call_id is not None and rest.get(call_id):
-                found[id(turn)][index] = rest[call_id].popleft()
+            if found[id(turn)][index] is None:
+                found[id(turn)][index] = _next(rest.get(call_id), places, places[id(turn)])
     return found
 
 
+def _next(
+    answers: deque[ToolMessage] | None, places: Mapping[int, int], turn: int
+) -> ToolMessage | None:
+    """Take the next answer with a call's id that stands behind its turn."""
+    while answers:
+        answer = answers.popleft()
+        if places[id(answer)] > turn:
+            return answer
+    return None
+
+
 def _block(
-    turn: AIMessage, answers: Sequence[ToolMessage | None], lost: frozenset[str]
-) -> Iterator[ToolMessage]:
-    """Yield the answers of a turn, in the order of its calls where one had to be added."""
-    for index, ((name, call_id, broken), answer) in enumerate(
-        zip(_calls(turn), answers, strict=True)
-    ):
-        if answer is not None:
-            yield answer
-        elif call_id is not None:
-            text = NOT_READABLE if broken else NOT_KNOWN if call_id in lost else DID_NOT_COMPLETE
-            known = name or "unknown"
-            yield ToolMessage(
-                text.format(name=known, id=call_id),
-                id=result_id(turn.id, index),
-                name=known,
-                tool_call_id=call_id,
-                status="error",
-            )
+    turn: AIMessage,
+    answers: Sequence[ToolMessage | None],
+    places: Mapping[int, int],
+    lost: frozenset[str],
+) -> list[ToolMessage]:
+    """Return the answers of a turn: as they stand, or by call where one has to be added."""
+    calls = list(enumerate(zip(_calls(turn), answers, strict=True)))
+    if all(answer is not None or call[1] is None for _, (call, answer) in calls):
+        there = (answer for answer in answers if answer is not None)
+        return sorted(there, key=lambda answer: places[id(answer)])
+    return [
+        _missing(turn, index, call, lost) if answer is None else answer
+        for index, (call, answer) in calls
+        if answer is not None or call[1] is not None
+    ]
+
+
+def _missing(turn: AIMessage, index: int, call: _Call, lost: frozenset[str]) -> ToolMessage:
+    name, call_id, broken = call[0] or "unknown", call[1] or "", call[2]
+    text = NOT_READABLE if broken else NOT_KNOWN if call_id in lost else DID_NOT_COMPLETE
+    return ToolMessage(
+        text.format(name=name, id=call_id),
+        id=result_id(turn.id, index),
+        name=name,
+        tool_call_id=call_id,
+        status="error",
+    )
 
 
 def repair(

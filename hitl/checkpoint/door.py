@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from hitl.errors import Misuse
 
 __all__ = ["check_thread_id", "storable"]
@@ -20,9 +18,11 @@ def check_thread_id(value: object) -> str:
     Raises:
         Misuse: It is anything else; a value that merely looks like an id is not converted.
     """
-    if isinstance(value, uuid.UUID):
-        return str(value)
     if type(value) is not str:
+        import uuid  # most threads are named by strings
+
+        if isinstance(value, uuid.UUID):
+            return str(value)
         raise Misuse(
             f"A thread_id must be a string, not {type(value).__name__}.",
             hint="Give a str or a uuid.UUID; convert other keys yourself, so that two of them "

@@ -85,10 +85,11 @@ class InMemorySaver:
         for change in changes:
             old = rows.get(change.item.id) or self._items.get(change.item.id)
             is_now = old and (old.thread, old.version, old.state, old.fingerprint)
+            row = pack_item(change.item)
             why = check_item(thread, change, is_now)
             if why:
                 raise conflict(thread, change, why, unpack_item(old) if old else None)
-            rows[change.item.id] = pack_item(change.item)
+            rows[row.id] = row
         return rows.values()
 
     def load(self, thread: str, after: int = 0, *, whole: bool = False) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from hitl.checkpoint.door import storable
@@ -54,7 +55,7 @@ def pack_item(item: Item) -> ItemRow:
             storable(item.path),
             storable(item.call_id),
             _encode(item.subject),
-            _encode(item.allowed),
+            _pack_allowed(item.allowed),
             _encode(item.rules) if item.rules else "{}",
             _pack_decision(item.decision) if item.decision else None,
         )
@@ -80,7 +81,7 @@ def unpack_item(row: ItemRow) -> Item:
             kind=cast(ItemKind, row.kind),
             fingerprint=row.fingerprint,
             subject=json.loads(row.subject),
-            allowed=tuple(json.loads(row.allowed)),
+            allowed=_unpack_allowed(row.allowed),
             index=row.idx,
             state=cast(ItemState, row.state),
             version=row.version,
@@ -110,6 +111,17 @@ def show_item(row: ItemRow) -> Item:
         why: dict[str, Json] = {"damaged": error.message}
         broken = row._replace(subject=_encode(why), allowed="[]", rules="{}", decision=None)
         return unpack_item(broken)
+
+
+@lru_cache
+def _pack_allowed(allowed: tuple[str, ...]) -> str:
+    """Return a list of decisions as text; there are few of them, written again and again."""
+    return _encode(allowed)
+
+
+@lru_cache
+def _unpack_allowed(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def _pack_decision(decision: Decision) -> str:

@@ -1,7 +1,7 @@
 """The checkpointer that keeps threads in one SQLite file, for any number of processes.
 
-Owns the statements and the transactions; what a commit needs and makes is in ``advance``, the
-tables are in ``tables``, and how a file is opened is in ``opening``.
+Owns the connection and the transactions; what is written in one is in ``writing``, what a commit
+needs and makes in ``advance``, the tables are in ``tables``, and opening a file is in ``opening``.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Literal, Self
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from hitl.checkpoint import statements as sql
-from hitl.checkpoint.advance import Standing, advance, check_item, conflict, permit
+from hitl.checkpoint.advance import Standing
 from hitl.checkpoint.chain import verify
 from hitl.checkpoint.door import check_thread_id
 from hitl.checkpoint.forking import watch
 from hitl.checkpoint.opening import check_path, connect, failed, prepare
-from hitl.checkpoint.rows import ItemRow, pack_item, show_item, unpack_item
+from hitl.checkpoint.rows import ItemRow, show_item, unpack_item
+from hitl.checkpoint.writing import Known, bury, find, move, set_item
 from hitl.errors import Damaged, Misuse, StoreFailed
 from hitl.values import (
     Clock,
     Commit,
     Entry,
     Item,
-    ItemChange,
     Loaded,
     Mark,
     Receipt,
@@ -39,6 +39,10 @@ __all__ = ["AsyncSqliteSaver", "SqliteSaver"]
 Synchronous = Literal["FULL", "EXTRA", "NORMAL"]
 
 _MAX = 2**63 - 1
+_MOST_KNOWN = 256
+
+T = TypeVar("T")
+_Values: TypeAlias = Sequence[str | float] | dict[str, object]
 
 
 class SqliteSaver:
@@ -78,6 +82,7 @@ class SqliteSaver:
     ) -> None:
         self._connection: sqlite3.Connection | None = None
         self._cursor: sqlite3.Cursor | None = None
+        self._known: dict[str, Known] = {}
         self._lock = threading.RLock()
         self._owned = not isinstance(path_or_connection, sqlite3.Connection)
         self._ended = ""
@@ -116,20 +121,25 @@ class SqliteSaver:
             StoreFailed: The file could not be written; nothing was.
         """
         name = check_thread_id(commit.thread)
-        with self._transaction("BEGIN IMMEDIATE") as cursor:
-            now = self.clock.now()
-            found = cursor.execute(sql.THREAD, (name,)).fetchone()
-            row = Standing(*found[1:]) if found else Standing(name)
-            grant = permit(row, commit, now, self.lease_seconds)
-            entries = advance(row, commit, grant, now)
-            num = _move(cursor, row, found[0] if found else None)
-            for change in commit.items:
-                _change(cursor, num, name, change)
-            for draft, e in zip(commit.entries, entries, strict=True):
-                cursor.execute(
-                    sql.ADD_ENTRY, (num, e.seq, e.kind, e.parent, e.at, e.body, e.hash, draft.base)
-                )
-            return Receipt(tuple([entry.seq for entry in entries]), now, grant.held)
+        with self._lock:
+            cursor = self._ready()
+            # Gone until the commit is made, so that a failure leaves nothing half right behind.
+            known = self._known.pop(name, None)
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                now = self.clock.now()
+                known, entries, held = move(cursor, name, known, commit, now, self.lease_seconds)
+                for change in commit.items:
+                    set_item(cursor, known, change)
+                for draft, e in zip(commit.entries, entries, strict=True):
+                    values = (known.num, e.seq, e.kind, e.parent, e.at, e.body, e.hash, draft.base)
+                    cursor.execute(sql.ADD_ENTRY, values)
+                cursor.execute("COMMIT")
+            except BaseException as error:
+                self._roll_back(cursor, error)
+                raise
+            self._remember(known)
+        return Receipt(tuple([entry.seq for entry in entries]), now, held)
 
     def load(self, thread: str, after: int = 0, *, whole: bool = False) -> Loaded:
         """Return a thread's mark, entries and live items; see ``Checkpointer.load``.
@@ -139,20 +149,30 @@ class SqliteSaver:
             Damaged: An entry that is read is not what was written, or a live item is broken.
         """
         thread = check_thread_id(thread)
-        with self._transaction("BEGIN") as cursor:
-            found = cursor.execute(sql.THREAD, (thread,)).fetchone()
-            if found is None:
+        with self._lock:
+            cursor = self._ready()
+            try:
+                cursor.execute("BEGIN")
+                known = find(cursor, thread)
+                if known is not None:
+                    row = known.row
+                    start = min(after if whole else max(after, row.base - 1), row.seq)
+                    # One entry more than asked for: the hash of the next one covers it.
+                    rows = cursor.execute(sql.ENTRIES, (known.num, max(start, 1) - 1)).fetchall()
+                    items = cursor.execute(sql.LIVE_ITEMS, (known.num,)).fetchall()
+                cursor.execute("COMMIT")
+            except BaseException as error:
+                self._roll_back(cursor, error)
+                raise
+            if known is None:
                 return Loaded(Mark(thread))
-            row = Standing(*found[1:])
-            mark = row.mark()
-            start = min(after if whole else max(after, mark.base - 1), mark.seq)
-            # One entry more than asked for: the hash of the next one covers it.
-            entries = _read(cursor, found[0], max(start, 1) - 1, _MAX)
-            items = cursor.execute(sql.LIVE_ITEMS, (found[0],)).fetchall()
+            mark, newest = row.mark(), row.hash
+            self._remember(known)
+        entries = [Entry(*columns) for columns in rows]
         previous = entries.pop(0) if start and entries else None
         bad = verify(entries, previous)
         last = entries[-1] if entries else previous
-        if bad or (last.hash if last else "") != row.hash:
+        if bad or (last.hash if last else "") != newest:
             raise self._damaged(thread, bad or mark.seq)
         live = {item[0]: unpack_item(ItemRow(*item)) for item in items}
         return Loaded(mark, tuple(entries), live)
@@ -173,7 +193,7 @@ class SqliteSaver:
         """
         among = None if states is None else sorted(set(states))
         kind = "all" if among is None else "pending" if among == ["pending"] else "some"
-        values = {
+        values: dict[str, object] = {
             "ids": json.dumps(list(ids or ())),
             "thread": None if thread is None else check_thread_id(thread),
             "states": json.dumps(among),
@@ -184,9 +204,7 @@ class SqliteSaver:
         query = sql.page_of_items(
             ids=ids is not None, thread=thread is not None, states=kind, after=after is not None
         )
-        with self._transaction("BEGIN") as cursor:
-            rows = cursor.execute(query, values).fetchall()
-        return [show_item(ItemRow(*row)) for row in rows]
+        return list(map(show_item, self._select(query, values, ItemRow)))
 
     def threads(self, *, after: str | None = None, limit: int = 100) -> list[Mark]:
         """Return a page of the marks of threads; see ``Checkpointer.threads``.
@@ -194,9 +212,8 @@ class SqliteSaver:
         Raises:
             StoreFailed: The file could not be read.
         """
-        with self._transaction("BEGIN") as cursor:
-            rows = cursor.execute(sql.THREADS, (after or "", _clamp(limit))).fetchall()
-        return [Standing(*row).mark() for row in rows]
+        rows = self._select(sql.THREADS, (after or "", _clamp(limit)), Standing)
+        return [row.mark() for row in rows]
 
     def entries(self, thread: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return a page of a thread's log; see ``Checkpointer.entries``.
@@ -204,10 +221,8 @@ class SqliteSaver:
         Raises:
             StoreFailed: The file could not be read.
         """
-        thread = check_thread_id(thread)
-        with self._transaction("BEGIN") as cursor:
-            found = cursor.execute(sql.THREAD, (thread,)).fetchone()
-            return _read(cursor, found[0], after, _clamp(limit)) if found else []
+        values = (check_thread_id(thread), after, _clamp(limit))
+        return self._select(sql.PAGE_OF_ENTRIES, values, Entry)
 
     def delete_thread(self, thread: str) -> bool:
         """Remove a thread but for its tombstone; see ``Checkpointer.delete_thread``.
@@ -216,16 +231,20 @@ class SqliteSaver:
             StoreFailed: The file could not be written.
         """
         thread = check_thread_id(thread)
-        with self._transaction("BEGIN IMMEDIATE") as cursor:
-            found = cursor.execute(sql.THREAD, (thread,)).fetchone()
-            row = Standing(*found[1:]) if found else None
-            if row is None or row.deleted:
-                return False
-            row.bury()
-            cursor.execute("DELETE FROM entries WHERE thread = ?", (found[0],))
-            cursor.execute("DELETE FROM items WHERE thread = ?", (found[0],))
-            _move(cursor, row, found[0])
-            return True
+        with self._lock:
+            cursor = self._ready()
+            self._known.pop(thread, None)
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                known = find(cursor, thread)
+                there = known is not None and not known.row.deleted
+                if known is not None and there:
+                    bury(cursor, known)
+                cursor.execute("COMMIT")
+            except BaseException as error:
+                self._roll_back(cursor, error)
+                raise
+        return there
 
     def close(self) -> None:
         """Close the file; calling it again does nothing. A given connection stays open."""
@@ -283,6 +302,7 @@ class SqliteSaver:
             with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = self._cursor = None
+        self._known.clear()
 
     def _damaged(self, thread: str, seq: int) -> Damaged:
         return Damaged(
@@ -293,65 +313,47 @@ class SqliteSaver:
             path=self._path,
         )
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Cursor]:
-        """Make everything that is done with the cursor one transaction, or nothing of it."""
+    def _ready(self) -> sqlite3.Cursor:
+        """Return the cursor for a new transaction; the caller holds the lock."""
+        if self._ended:
+            raise StoreFailed(
+                f"The store {self._path!r} {self._ended}.",
+                hint="Open another one.",
+                path=self._path,
+            )
+        cursor = self._cursor or self._open()
+        if cursor.connection.in_transaction:
+            raise Misuse("The given connection has a transaction open.", hint="Commit it first.")
+        return cursor
+
+    def _select(self, query: str, values: _Values, make: Callable[..., T]) -> list[T]:
+        """Return what is made of the rows of one statement; it sees one moment by itself."""
         with self._lock:
-            if self._ended:
-                raise StoreFailed(
-                    f"The store {self._path!r} {self._ended}.",
-                    hint="Open another one.",
-                    path=self._path,
-                )
-            cursor = self._cursor or self._open()
-            if cursor.connection.in_transaction:
-                raise Misuse(
-                    "The given connection has a transaction open.", hint="Commit it first."
-                )
+            cursor = self._ready()
             try:
-                cursor.execute(begin)
-                yield cursor
-                cursor.execute("COMMIT")
+                return [make(*row) for row in cursor.execute(query, values)]
             except BaseException as error:
-                with suppress(sqlite3.Error):
-                    if cursor.connection.in_transaction:
-                        cursor.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error | UnicodeEncodeError | OverflowError):
-                    raise failed(error, self._path) from error
+                self._roll_back(cursor, error)
                 raise
+
+    def _roll_back(self, cursor: sqlite3.Cursor, error: BaseException) -> None:
+        """End a transaction that failed; raise our error for one of SQLite or its driver."""
+        with suppress(sqlite3.Error):
+            if cursor.connection.in_transaction:
+                cursor.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error | UnicodeEncodeError | OverflowError):
+            raise failed(error, self._path) from error
+
+    def _remember(self, known: Known) -> None:
+        """Keep a thread's row for its next commit, in place of the one used longest ago."""
+        self._known.pop(known.row.thread, None)
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[known.row.thread] = known
 
 
 def _clamp(limit: int) -> int:
     return max(0, min(limit, _MAX))
-
-
-def _move(cursor: sqlite3.Cursor, row: Standing, num: int | None) -> int:
-    """Write a thread's row, as a new one where it has no number yet; return the number."""
-    place = (row.seq, row.head, row.base, row.fence, row.owner, row.until)
-    rest = (row.hash, row.created_at, row.updated_at, row.deleted)
-    if num is None:
-        cursor.execute(sql.ADD_THREAD, (row.thread, *place, *rest))
-        return int(cursor.lastrowid or 0)
-    cursor.execute(sql.MOVE_THREAD, (*place, *rest, num))
-    return num
-
-
-def _read(cursor: sqlite3.Cursor, num: int, after: int, limit: int) -> list[Entry]:
-    return [Entry(*row) for row in cursor.execute(sql.ENTRIES, (num, after, limit))]
-
-
-def _change(cursor: sqlite3.Cursor, num: int, thread: str, change: ItemChange) -> None:
-    """Compare an item with what is stored, and set it."""
-    is_now = cursor.execute(sql.ITEM_NOW, (change.item.id,)).fetchone()
-    why = check_item(thread, change, is_now)
-    if why:
-        rows = cursor.execute(sql.ITEM, (change.item.id,)).fetchall()
-        stored = unpack_item(ItemRow(*rows[0])) if rows else None
-        raise conflict(thread, change, why, stored)
-    row = pack_item(change.item)
-    cursor.execute(
-        sql.ADD_ITEM if change.expect is None else sql.CHANGE_ITEM, (num, *row[2:], row.id)
-    )
 
 
 AsyncSqliteSaver = SqliteSaver

@@ -13,7 +13,9 @@ __all__ = [
     "ITEM",
     "ITEM_NOW",
     "LIVE_ITEMS",
+    "MOVE_KNOWN",
     "MOVE_THREAD",
+    "PAGE_OF_ENTRIES",
     "THREAD",
     "THREADS",
     "page_of_items",
@@ -36,23 +38,32 @@ MOVE_THREAD = """
 UPDATE threads SET seq = ?, head = ?, base = ?, fence = ?, owner = ?, until = ?, hash = ?,
 created_at = ?, updated_at = ?, deleted = ? WHERE num = ?"""
 
+MOVE_KNOWN = f"""{MOVE_THREAD} AND id = ?
+AND seq = ? AND head = ? AND base = ? AND fence = ? AND owner = ? AND until = ? AND hash = ?
+AND created_at = ? AND updated_at = ? AND deleted = ?"""
+
 ADD_ENTRY = """
 INSERT INTO entries (thread, seq, kind, parent, at, body, hash, base)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
 ENTRIES = """
 SELECT seq, kind, parent, at, body, hash FROM entries
-WHERE thread = ? AND seq > ? ORDER BY seq LIMIT ?"""
+WHERE thread = ? AND seq > ? ORDER BY seq"""
+
+PAGE_OF_ENTRIES = """
+SELECT seq, kind, parent, at, body, hash FROM entries
+WHERE thread = (SELECT num FROM threads WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?"""
 
 ADD_ITEM = """
 INSERT INTO items (thread, interrupt, idx, kind, state, version, fingerprint, asked_at, path,
 call_id, subject, allowed, rules, decision, id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"""
 
 CHANGE_ITEM = """
 UPDATE items SET thread = ?, interrupt = ?, idx = ?, kind = ?, state = ?, version = ?,
 fingerprint = ?, asked_at = ?, path = ?, call_id = ?, subject = ?, allowed = ?, rules = ?,
-decision = ? WHERE id = ?"""
+decision = ? WHERE id = ?
+AND thread = ? AND version = ? AND state = ? AND (fingerprint = ? OR version < ?)"""
 
 ITEM_NOW = """
 SELECT threads.id, items.version, items.state, items.fingerprint

@@ -15,6 +15,7 @@ from hitl.cli.codes import DONE, INTERRUPTED, MEANINGS, MISUSE, code_of
 from hitl.cli.deciding import answer, approve, edit, reject, respond, retry
 from hitl.cli.looking import inbox, log, show
 from hitl.cli.running import resume, run_agent
+from hitl.cli.safe import GUTTER
 from hitl.cli.screen import Screen
 from hitl.cli.session import examples
 from hitl.errors import HitlError
@@ -114,7 +115,7 @@ def _failed(screen: Screen, error: BaseException) -> int:
         _tell(screen, "failed", message, hint)
     if os.environ.get("HITL_DEBUG") == "1":
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
-            screen.note(line)
+            screen.note(GUTTER + line)  # a message of several lines is in it
     return code_of(error)
 
 

@@ -188,7 +188,7 @@ def _store_words(store: str) -> str:
 def _quoted(word: str) -> str:
     """Return a word for a shell; one with hidden characters in the ``$'...'`` form."""
     if safe(word) == word:
-        return "'" + word + "'" if word.startswith("-") else shlex.quote(word)
+        return shlex.quote(word)
     return "$'" + safe(word.replace("\\", "\\\\").replace("'", "\\'")) + "'"
 
 

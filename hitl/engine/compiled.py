@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
 from hitl.checkpoint import Checkpointer
@@ -149,7 +149,7 @@ class CompiledStateGraph:
         stream_mode: Modes = "updates",
         version: Version = "v1",
         **more: Any,
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """Run, and yield what happens as it happens.
 
         Args:
@@ -171,7 +171,7 @@ class CompiledStateGraph:
         run = self._run(input, config, modes, more)
         return self._parts(run, stream_mode, version)
 
-    def _parts(self, run: _Run, stream_mode: Modes, version: Version) -> Iterator[Any]:
+    def _parts(self, run: _Run, stream_mode: Modes, version: Version) -> Generator[Any, None, None]:
         parts = drive(run.steps, run.desk, run.settings.max_concurrency)
         try:
             while True:
@@ -192,7 +192,7 @@ class CompiledStateGraph:
         stream_mode: Modes = "updates",
         version: Version = "v1",
         **more: Any,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """Run on an event loop, and yield what happens as it happens; see ``stream``.
 
         Raises:

@@ -86,13 +86,13 @@ class StateGraph:
             Misuse: The name is taken or reserved, or the function cannot be called so.
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
-        if fn is None or not callable(fn):
-            raise Misuse(f"Node {name!r} has no function.", hint="add_node('name', function).")
         if isinstance(fn, CompiledStateGraph):
             raise Misuse(
                 f"Node {name!r} is a compiled graph; graphs inside graphs are not supported yet.",
                 hint="Call its nodes from this graph.",
             )
+        if fn is None or not callable(fn):
+            raise Misuse(f"Node {name!r} has no function.", hint="add_node('name', function).")
         if name in (START, END) or not name:
             raise Misuse(f"{name!r} is no name for a node.")
         if name in self.nodes:

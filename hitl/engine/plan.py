@@ -37,7 +37,8 @@ def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], l
             part = part.update  # noqa: PLW2901 - the update stands in for its command
         if part is not None:
             schema = shape.schema if node.schema is None else node.schema
-            known = schema if not isinstance(part, Mapping) else shape.schema
+            is_map = type(part) is dict or isinstance(part, Mapping)
+            known = shape.schema if is_map else schema
             for key, written in known.writes(part, where).items():
                 if key not in shape.channels:
                     raise _no_key(shape, where, key)

@@ -71,7 +71,7 @@ class Schema:
         """
         if self.form == "root":
             return {ROOT: own(value)}
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):
             return {name: own(part) for name, part in value.items()}
         if self.form == "model" and isinstance(value, self._class()):
             given: set[str] = getattr(value, "model_fields_set")  # noqa: B009 - as any model has

@@ -6,12 +6,14 @@ their replies; a sync and an async hand carry the same effects out. A run is
     Load, one opening commit, then per superstep: Start, Settle until all tasks have settled,
     one commit; and the last commit gives the thread's lease back.
 
-The opening commit holds the lease and either the input or the decisions of an answer. Tasks
-that settle before the last one of their superstep are committed as they come (``result``), so
-that finished work is not run again; the last one shares its commit with the superstep's end
-(``step``). A superstep that cannot end leaves a ``pause`` with what was asked, or a ``result``
-with what failed. Whatever is committed is changed in the ``Standing`` at the same place, so
-that a run that is cut after any effect is continued from the log as if it had not been.
+The opening commit holds the lease and either the input or the decisions of an answer. Where
+the thread has moved between Load and that commit, nothing was stored and both are done anew,
+with an answer bound to the ids that it was first read for. Tasks that settle before the last
+one of their superstep are committed as they come (``result``), so that finished work is not
+run again; the last one shares its commit with the superstep's end (``step``). A superstep that
+cannot end leaves a ``pause`` with what was asked, or a ``result`` with what failed. Whatever is
+committed is changed in the ``Standing`` at the same place, so that a run that is cut after any
+effect is continued from the log as if it had not been; and watchers are told of it only then.
 
 No clock, randomness, logging or ``finally`` here: times come with receipts and from ``facts``,
 salts come with the standing, and errors of nodes arrive as facts of settled tasks.
@@ -36,11 +38,11 @@ from hitl.engine.commits import (
 from hitl.engine.effects import Effect, Emit, Ending, Load, Request, Settle, Start
 from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
-from hitl.engine.standing import Done, Standing
+from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
-from hitl.ledger import move
+from hitl.ledger import move, then
 from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
 
 __all__ = ["Steps", "steps"]
@@ -71,7 +73,7 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
     if "values" in request.modes:
         yield Emit("values", standing)
     while standing.due:
-        if not going_on and not request.before.isdisjoint(node for node, _ in standing.due):
+        if not going_on and request.before and _meets(request.before, standing.due):
             yield from _stop(request)
             return Ending(standing)
         going_on = False
@@ -86,12 +88,12 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         tasks = [_task(shape, standing, facts, place) for place in places]
         yield Start(tasks)
         last = yield from _settle(shape, tasks, standing, request, saved=facts.journal.saved)
-        ran = [node for node, _ in standing.due]
+        ran = standing.due
         ended = yield from _end_step(shape, standing, request, facts, tasks, last)
         if not ended:
             yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
             break
-        if standing.due and not request.after.isdisjoint(ran):
+        if standing.due and request.after and _meets(request.after, ran):
             yield from _stop(request)
             return Ending(standing)
     return Ending(standing, interrupts(standing))
@@ -116,6 +118,10 @@ def _open(shape: Shape, request: Request, facts: RunFacts) -> Generator[Effect, 
             return standing
     assert error is not None
     raise error
+
+
+def _meets(nodes: frozenset[str], due: Iterable[Due]) -> bool:
+    return any(node in nodes for node, _ in due)
 
 
 def _stop(request: Request) -> Part:
@@ -222,34 +228,56 @@ def _end_step(
     last: Sequence[Task],
 ) -> Generator[Effect, object, bool]:
     """Merge what all tasks wrote, and commit the superstep's end; return whether it has one."""
-    if not all(map(_good, tasks)):
+    for task in tasks:
+        if task.error is not None or task.asked is not None:
+            return False
+    due, left = standing.due, _left(standing, last)
+    if left is None:
         return False
-    finished = {task.place: task.done() for task in last}
-    finished.update((at, r.done) for at, r in standing.records.items() if r.done is not None)
-    if len(finished) < len(standing.due):
-        return False
-    left = [(node, finished[place]) for place, (node, _) in enumerate(standing.due)]
-    moves = {id: change for task in last for id, change in task.moves.items()}
-    if standing.items:
-        for record in standing.records.values():
-            moves.update((c.item.id, c) for c in delivered(standing, record, moves))
+    moves = _moves(standing, last) if standing.items else {}
     try:
         draft = _next(shape, standing, left, saved=facts.journal.saved)
     except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
         blame(last, error)
         return False
-    stop = (
-        not standing.due
-        or not request.before.isdisjoint(node for node, _ in standing.due)
-        or not request.after.isdisjoint(node for node, _ in left)
-    )
+    stop = not standing.due or _stops(request, due, standing.due)
     if not standing.due and standing.items:
-        moves.update((c.item.id, c) for c in _sweep(standing, moves))
+        _sweep(standing, moves)
     yield from commit_draft(standing, draft, tuple(moves.values()), "release" if stop else None)
-    yield from _tell(request, last)
-    if "values" in request.modes:
-        yield Emit("values", standing)
+    if request.modes:
+        yield from _tell(request, last)
+        if "values" in request.modes:
+            yield Emit("values", standing)
     return True
+
+
+def _left(standing: Standing, last: Sequence[Task]) -> list[tuple[str, Done]] | None:
+    """Return what every task of the superstep leaves, None where one has not finished."""
+    finished = {task.place: task.done() for task in last}
+    if len(finished) < len(standing.due):
+        for place, record in standing.records.items():
+            if record.done is not None:
+                finished[place] = record.done
+        if len(finished) < len(standing.due):
+            return None
+    return [(node, finished[place]) for place, (node, _) in enumerate(standing.due)]
+
+
+def _moves(standing: Standing, last: Sequence[Task]) -> dict[str, ItemChange]:
+    """Return the moves of items that belong to a superstep's end."""
+    moves: dict[str, ItemChange] = {}
+    for task in last:
+        moves.update(task.moves)
+    for record in standing.records.values():
+        moves.update((c.item.id, c) for c in delivered(standing, record, moves))
+    return moves
+
+
+def _stops(request: Request, ran: Iterable[Due], due: Iterable[Due]) -> bool:
+    """Return whether the run stops between what ran and what is due."""
+    return (bool(request.after) and _meets(request.after, ran)) or (
+        bool(request.before) and _meets(request.before, due)
+    )
 
 
 def _next(
@@ -263,14 +291,14 @@ def _next(
 _SWEEP = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
 
 
-def _sweep(standing: Standing, moved: Iterable[str]) -> list[ItemChange]:
+def _sweep(standing: Standing, moves: dict[str, ItemChange]) -> None:
     """Close what a finished run leaves open: nothing may be decided or run any more."""
-    done = set(moved)
-    return [
-        move(item, _SWEEP[item.state])
-        for item in standing.items.values()
-        if item.state in _SWEEP and item.id not in done
-    ]
+    for item in standing.items.values():
+        moved = moves.get(item.id)
+        state = item.state if moved is None else moved.item.state
+        if state in _SWEEP:
+            name = _SWEEP[state]
+            moves[item.id] = move(item, name) if moved is None else then(moved, name)
 
 
 def _leave(

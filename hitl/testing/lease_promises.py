@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from hitl.checkpoint import Checkpointer, activate, new_owner, retire, verify
@@ -68,7 +66,7 @@ class LeasePromises(StoreCase):
         store.append(Commit("t", (step(),), fence=1))
         assert self.acquire(store, "two").fence == 2
         old = Commit("t", (step(),), fence=1, owner="one")
-        for late in (old, replace(old, lease="renew"), replace(old, lease="release")):
+        for late in (old, old._replace(lease="renew"), old._replace(lease="release")):
             with pytest.raises(Stale):
                 store.append(late)
         assert store.load("t").mark.owner == "two"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Protocol
 
 __all__ = ["Clock", "ManualClock", "SystemClock", "iso"]
@@ -42,4 +42,4 @@ class ManualClock:
 
 def iso(at: float) -> str:
     """Return a time as ISO 8601 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from hitl.errors import Misuse
 
-__all__ = ["END", "START", "Command", "NO_ANSWER", "NoAnswer", "Send"]
+__all__ = ["END", "NO_ANSWER", "START", "Command", "NoAnswer", "Send"]
 
 START: Final = "__start__"
 END: Final = "__end__"

@@ -7,7 +7,7 @@ under that salt: the same after a restart, another one after a fork, not to be g
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
 
 __all__ = ["checkpoint_id", "derive", "is_id", "new_salt", "parse_checkpoint_id"]
 
@@ -17,7 +17,7 @@ _WIDTH = 12
 
 def new_salt() -> str:
     """Return 32 random hex digits."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def derive(salt: str, *position: str | int) -> str:

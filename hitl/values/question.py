@@ -12,7 +12,7 @@ from typing import Literal
 
 from hitl.values.jsonable import Json
 
-__all__ = ["DecisionType", "Decision", "Interrupt", "Item", "ItemKind", "ItemState"]
+__all__ = ["Decision", "DecisionType", "Interrupt", "Item", "ItemKind", "ItemState"]
 
 ItemKind = Literal["question", "action", "outcome"]
 """``question``: any answer to a plain ``interrupt()``; ``action``: approve, edit, reject or

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import hitl as package
+from hitl.cli import main
+from hitl.cli.app import hitl as group
 
 PAYLOADS = [
     "rm -rf /\r\x1b[2K  ls -la",
@@ -72,34 +70,26 @@ STYLING = re.compile(r"\x1b\[[0-9;]*m")  # the tool's own: colours, and nothing 
 
 
 class CommandLine:
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder = folder
-        self.environment = environment
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
         self.used: set[str] = set()
         self.styled = False
-        (folder / "shop.py").write_text(AGENT, encoding="utf-8")
 
     def __call__(self, code: int, *words: str) -> str:
         """Run a command, look at every character that it printed, and return its output."""
-        root = str(Path(package.__file__).resolve().parents[1])
-        done = subprocess.run(
-            [sys.executable, "-m", "hitl.cli", *words],
-            cwd=self.folder,
-            env={"PYTHONPATH": root, "PYTHONUTF8": "1", **self.environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-        )
+        self._capsys.readouterr()
+        came = main(words)
+        out, err = self._capsys.readouterr()
         self.used.add(words[0])
-        out = done.stdout.decode("utf-8")
-        for text in (out, done.stderr.decode("utf-8")):
-            plain = text if "--json" in words else STYLING.sub("", text)
+        if "--json" in words:
+            assert out.isascii()
+            assert "\x1b" not in out
+        for text in (out, err):
+            plain = STYLING.sub("", text)
             self.styled = self.styled or plain != text
             assert all(char.isprintable() or char == "\n" for char in plain), (words, plain)
             assert not any(line.startswith("allowed ") for line in plain.splitlines())
-        assert done.returncode == code, (words, out, done.stderr)
-        if "--json" in words:
-            assert out.isascii()
+        assert came == code, (words, out, err)
         return out
 
     def ids(self) -> list[str]:
@@ -108,7 +98,7 @@ class CommandLine:
 
 def story(hitl: CommandLine) -> None:
     """Use every command on hostile text, in people's form and in JSON."""
-    hitl(3, "run", "shop:agent", TYPED, "--thread", THREAD)
+    hitl(3, "run", "hostile:agent", TYPED, "--thread", THREAD)
     ids = hitl.ids()
     hitl(0, "inbox")
     for id in ids:
@@ -124,23 +114,23 @@ def story(hitl: CommandLine) -> None:
     hitl(0, "respond", ids[3], "-m", TYPED, *by, "--json")
     hitl(0, "approve", ids[4])
     hitl(5, "retry", ids[4])
-    hitl(3, "resume", "shop:agent", THREAD)
+    hitl(3, "resume", "hostile:agent", THREAD)
     (question,) = hitl.ids()
     hitl(0, "show", question)
     hitl(5, "approve", question)
     hitl(0, "answer", question, TYPED, *by)
-    hitl(1, "resume", "shop:agent", THREAD)
-    hitl(1, "resume", "shop:agent", THREAD, "--json")
+    hitl(1, "resume", "hostile:agent", THREAD)
+    hitl(1, "resume", "hostile:agent", THREAD, "--json")
     hitl(0, "log", THREAD)
     hitl(0, "log", THREAD, "--json")
-    hitl(1, "run", "shop:broken", "x")
+    hitl(1, "run", "hostile:broken", "x")
     for words in (
         ("show", TYPED),
         ("approve", TYPED),
         ("log", TYPED),
         ("resume", TYPED, TYPED),
-        ("run", f"shop:{TYPED}", "x"),
-        ("run", "shop:agent", "x", "--thread", TYPED),
+        ("run", f"hostile:{TYPED}", "x"),
+        ("run", "hostile:agent", "x", "--thread", TYPED),
         ("inbox", "--thread", TYPED),
         ("inbox", f"--{TYPED}"),
     ):
@@ -156,12 +146,21 @@ COLOURS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("colour", COLOURS)
-def test_no_control_character_of_foreign_text_reaches_the_terminal(tmp_path, colour):
-    hitl = CommandLine(tmp_path, {"PATH": os.environ.get("PATH", ""), **COLOURS[colour]})
-    story(hitl)
+def test_no_control_character_of_foreign_text_reaches_the_terminal(
+    tmp_path, monkeypatch, capsys, colour
+):
+    (tmp_path / "hostile.py").write_text(AGENT, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("NO_COLOR", "FORCE_COLOR", "HITL_DEBUG", "HITL_STORE", "HITL_REVIEWER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in COLOURS[colour].items():
+        monkeypatch.setenv(name, value)
+    hitl = CommandLine(capsys)
+    try:
+        story(hitl)
+    finally:
+        sys.modules.pop("hostile", None)
     assert hitl.styled == (colour == "forced colour")
-    from hitl.cli.app import hitl as group
-
     assert hitl.used >= set(group.commands) - {"demo"}

@@ -28,10 +28,18 @@ def delete_rows(table: str) -> str:
         file.write(f"{table}\\n")
     return f"deleted from {table}"
 
-SCRIPT = [{"tool_calls": [{"name": "delete_rows", "args": {"table": "orders\\x1b[2K"}}]}, "All done."]
+CALL = {"name": "delete_rows", "args": {"table": "orders\\x1b[2K"}}
+SCRIPT = [{"tool_calls": [CALL]}, "All done."]
 agent = create_agent(ScriptedModel(SCRIPT), tools=[delete_rows],
     middleware=[HumanInTheLoopMiddleware(interrupt_on={"delete_rows": True})])
 '''
+# Loads until it is told to go on.
+LATE = """
+import time
+Path("loaded").touch()
+while not Path("go").exists():
+    time.sleep(0.01)
+"""
 # Makes the terminal the child's own, so that Ctrl-C reaches it, then becomes the command.
 OWN = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
@@ -45,7 +53,7 @@ class Terminal:
     """A command at a pseudo terminal, and what has appeared on it."""
 
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
-        self.shown = ""
+        self.shown = self._last = ""
         self._here, there = pty.openpty()
         self._process = subprocess.Popen(
             [sys.executable, "-c", OWN, *words],
@@ -66,17 +74,27 @@ class Terminal:
             assert self._read(), self.shown
 
     def type(self, keys: str) -> None:
+        self._last = keys
         os.write(self._here, keys.encode())
 
     def end(self) -> int:
         """Read to the end, and return the exit code."""
         while self._read():
             pass
-        os.close(self._here)
         return self._process.wait(30)
 
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(30)
+        os.close(self._here)
+
     def _read(self) -> bool:
-        ready, _, _ = select.select([self._here], [], [], 30)
+        for _ in range(6):
+            ready, _, _ = select.select([self._here], [], [], 5)
+            if ready:
+                break
+            if self._last == "\x03":  # came in the instant before the wait for a key began
+                self.type(self._last)
         assert ready, self.shown
         try:
             data = os.read(self._here, 65536)
@@ -92,13 +110,23 @@ def folder(tmp_path):
     return tmp_path
 
 
-def start(folder: Path, **environment: str) -> Terminal:
-    terminal = Terminal(folder, "run", "shop:agent", "clean up", "--thread", "t1", **environment)
-    terminal.until(PROMPT)
-    return terminal
+@pytest.fixture
+def start(folder):
+    """Return a function that runs the agent at a terminal, up to its first prompt."""
+    opened: list[Terminal] = []
+
+    def run(*words: str, until: str = PROMPT, **environment: str) -> Terminal:
+        opened.append(Terminal(folder, "run", "shop:agent", "clean up", *words, **environment))
+        if until:
+            opened[-1].until(until)
+        return opened[-1]
+
+    yield run
+    for terminal in opened:
+        terminal.close()
 
 
-def waiting(folder: Path) -> list:
+def waiting(folder: Path):
     done = subprocess.run(
         [sys.executable, "-m", "hitl.cli", "inbox", "--json"],
         cwd=folder, env={"PYTHONPATH": ROOT}, capture_output=True, check=True, timeout=60,
@@ -120,8 +148,8 @@ def waiting(folder: Path) -> list:
         "more",
     ],
 )
-def test_nothing_but_the_word_and_enter_approves(folder, keys):
-    terminal = start(folder)
+def test_nothing_but_the_word_and_enter_approves(folder, start, keys):
+    terminal = start()
     for line in re.findall(r"[^\n]*\n|[^\n]+", keys):
         terminal.type(line)
         if line.endswith("\n") and line != "\n":
@@ -135,8 +163,8 @@ def test_nothing_but_the_word_and_enter_approves(folder, keys):
 
 
 @pytest.mark.parametrize("keys", ["approve\n", "a\n"])
-def test_the_word_approves_and_the_run_goes_on(folder, keys):
-    terminal = start(folder, HITL_REVIEWER="ann")
+def test_the_word_approves_and_the_run_goes_on(folder, start, keys):
+    terminal = start(HITL_REVIEWER="ann")
     assert not (folder / "ran.txt").exists()
     terminal.type(keys)
     assert terminal.end() == 0
@@ -146,8 +174,8 @@ def test_the_word_approves_and_the_run_goes_on(folder, keys):
     assert waiting(folder) == []
 
 
-def test_the_facts_stand_before_the_prompt_and_do_not_act(folder):
-    terminal = start(folder, NO_COLOR="1")
+def test_the_facts_stand_before_the_prompt_and_do_not_act(start):
+    terminal = start(NO_COLOR="1")
     assert terminal.shown.index("delete_rows") < terminal.shown.index(PROMPT)
     assert "\\u001b[2K" in terminal.shown
     assert "\x1b[2K" not in terminal.shown
@@ -155,11 +183,11 @@ def test_the_facts_stand_before_the_prompt_and_do_not_act(folder):
     assert terminal.end() == 3
 
 
-def test_an_edit_opens_the_editor_and_is_confirmed(folder):
+def test_an_edit_opens_the_editor_and_is_confirmed(folder, start):
     editor = folder / "editor"
     editor.write_text('#!/bin/sh\nprintf \'{"table": "logs"}\' > "$1"\n')
     editor.chmod(0o755)
-    terminal = start(folder, EDITOR=str(editor))
+    terminal = start(EDITOR=str(editor))
     terminal.type("edit\n")
     terminal.until("Enter goes back:")
     assert '-> "logs"' in terminal.shown
@@ -168,20 +196,16 @@ def test_an_edit_opens_the_editor_and_is_confirmed(folder):
     assert (folder / "ran.txt").read_text() == "logs\n"
 
 
-def test_nobody_is_asked_with_no_input(folder):
-    terminal = Terminal(folder, "run", "shop:agent", "clean up", "--no-input")
+def test_nobody_is_asked_with_no_input(folder, start):
+    terminal = start("--no-input", until="")
     assert terminal.end() == 3
     assert PROMPT not in terminal.shown
     assert len(waiting(folder)) == 1
 
 
-def test_what_was_typed_before_the_prompt_does_not_count(folder):
-    agent = (
-        AGENT
-        + "\nimport time\nPath('loaded').touch()\nwhile not Path('go').exists():\n    time.sleep(0.01)\n"
-    )
-    (folder / "shop.py").write_text(agent, encoding="utf-8")
-    terminal = Terminal(folder, "run", "shop:agent", "clean up")
+def test_what_was_typed_before_the_prompt_does_not_count(folder, start):
+    (folder / "shop.py").write_text(AGENT + LATE, encoding="utf-8")
+    terminal = start(until="")
     end = time.monotonic() + 30
     while not (folder / "loaded").exists():
         assert time.monotonic() < end

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hitl.checkpoint import Checkpointer, InMemorySaver, SqliteSaver
+from hitl.checkpoint import InMemorySaver, SqliteSaver
 from hitl.errors import HitlError
 from hitl.testing.conformance import CheckpointerConformance
 from hitl.testing.store_case import an_item, approve, step
@@ -66,45 +68,60 @@ commits = st.builds(
     owner=st.sampled_from(["one", "two"]),
     lenient=st.booleans(),
 )
-actions = st.lists(
+action = (
     st.tuples(st.just("append"), commits)
     | st.tuples(st.just("delete"), names)
-    | st.tuples(st.just("wait"), st.sampled_from([1.0, 70.0])),
-    max_size=25,
+    | st.tuples(st.just("wait"), st.sampled_from([1.0, 70.0]))
 )
+actions = st.lists(action, max_size=25)
 
 
 @given(actions, st.integers(0, 6), st.booleans())
 @settings(deadline=None, max_examples=150)
 def test_sqlite_does_what_memory_does(history, after, whole):
-    clocks = ManualClock(), ManualClock()
-    stores: tuple[Checkpointer, Checkpointer] = (
-        InMemorySaver(clock=clocks[0]),
-        SqliteSaver(":memory:", clock=clocks[1]),
+    clock = ManualClock()
+    with SqliteSaver(":memory:", clock=clock) as store:
+        _compare([store], clock, [(action, 0) for action in history], after, whole)
+
+
+@given(st.lists(st.tuples(action, st.integers(0, 1)), max_size=25), st.integers(0, 6))
+@settings(deadline=None, max_examples=100)
+def test_two_sqlite_stores_on_one_file_do_what_one_memory_does(history, after):
+    clock = ManualClock()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "threads.db"
+        with (
+            SqliteSaver(path, clock=clock, synchronous="NORMAL") as one,
+            SqliteSaver(path, clock=clock, synchronous="NORMAL") as two,
+        ):
+            _compare([one, two], clock, history, after, False)
+
+
+def _compare(stores, clock, history, after, whole):
+    """Let some stores, each in its turn, do what one in memory does, and compare all they say."""
+    memory = InMemorySaver(clock=ManualClock())
+    for (action, argument), place in history:
+        if action == "wait":
+            clock.advance(argument)
+            memory.clock.advance(argument)
+        else:
+            assert _do(stores[place], action, argument) == _do(memory, action, argument)
+    for store in stores:
+        assert _seen(store, after, whole) == _seen(memory, after, whole)
+
+
+def _do(store, action, argument):
+    try:
+        return store.append(argument) if action == "append" else store.delete_thread(argument)
+    except HitlError as error:
+        return type(error), str(error), error.fields
+
+
+def _seen(store, after, whole):
+    return (
+        [store.load(name, after, whole=whole) for name in "ab"],
+        [store.entries(name, after=after) for name in "ab"],
+        store.items(states=["pending"]),
+        store.items(thread="a"),
+        store.threads(),
     )
-    for action, argument in history:
-        results: list[object] = []
-        for store, clock in zip(stores, clocks, strict=True):
-            try:
-                if action == "append":
-                    results.append(store.append(argument))
-                elif action == "delete":
-                    results.append(store.delete_thread(argument))
-                else:
-                    clock.advance(argument)
-                    results.append(None)
-            except HitlError as error:
-                results.append((type(error), str(error), error.fields))
-        assert results[0] == results[1]
-    seen = [
-        (
-            [store.load(name, after, whole=whole) for name in "ab"],
-            [store.entries(name, after=after) for name in "ab"],
-            store.items(states=["pending"]),
-            store.items(thread="a"),
-            store.threads(),
-        )
-        for store in stores
-    ]
-    assert seen[0] == seen[1]
-    stores[1].close()

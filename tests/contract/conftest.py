@@ -15,7 +15,6 @@ import pytest
 from hitl import (
     Checkpointer,
     Command,
-    GraphOutput,
     HumanInTheLoopMiddleware,
     InMemorySaver,
     ScriptedModel,
@@ -95,14 +94,14 @@ class World:
             checkpointer=self.saver,
         )
 
-    def start(self, agent: Any, text: str = "Please.", **more: Any) -> GraphOutput:
+    def start(self, agent: Any, text: str = "Please.", **more: Any) -> Any:
         messages = {"messages": [{"role": "user", "content": text}]}
         return self.run(agent, messages, config=self.config, version="v2", **more)
 
-    def resume(self, agent: Any, resume: object) -> GraphOutput:
+    def resume(self, agent: Any, resume: object) -> Any:
         return self.run(agent, Command(resume=resume), config=self.config, version="v2")
 
-    def decide(self, agent: Any, *decisions: dict) -> GraphOutput:
+    def decide(self, agent: Any, *decisions: dict) -> Any:
         return self.resume(agent, {"decisions": list(decisions)})
 
 
@@ -119,11 +118,11 @@ def world(saver: Checkpointer, run: Run) -> World:
 
 
 @pytest.fixture
-def told() -> Callable[[GraphOutput], list]:
+def told() -> Callable[[Any], list]:
     """Return a function that gives the last turn's tool messages of a result."""
 
-    def tool_messages(output: GraphOutput) -> list:
-        return [message for message in output.value["messages"] if message.type == "tool"]  # type: ignore[index]
+    def tool_messages(output: Any) -> list:
+        return [message for message in output.value["messages"] if message.type == "tool"]
 
     return tool_messages
 

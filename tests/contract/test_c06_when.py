@@ -12,7 +12,7 @@ def config_with(when):
 
 
 def writes_outside_workspace(request: ToolCallRequest) -> bool:
-    return not request.tool_call["args"].get("path", "").startswith("/workspace/")
+    return not str(request.tool_call["args"].get("path", "")).startswith("/workspace/")
 
 
 INSIDE = ("write_file", {"path": "/workspace/a"})

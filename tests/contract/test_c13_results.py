@@ -12,11 +12,11 @@ APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 def test_c13_v2_gives_value_and_interrupts(world):
     agent = world.agent({"write_file": True}, [CALL])
     paused = world.run(agent, INPUT, config=world.config, version="v2")
-    assert isinstance(paused, GraphOutput)
     assert isinstance(paused.interrupts, tuple)
     assert isinstance(paused.interrupts[0], Interrupt)
     assert "__interrupt__" not in paused.value
     assert [m.type for m in paused.value["messages"]] == ["human", "ai"]
+    assert isinstance(paused, GraphOutput)
     done = world.run(agent, APPROVE, config=world.config, version="v2")
     assert done.interrupts == ()
     assert done.value["messages"][-1].content == "All done."

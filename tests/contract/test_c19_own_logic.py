@@ -93,10 +93,14 @@ def test_c19_an_answer_chooses_the_way(run, saver):
 def test_c19_a_tool_asks_in_its_own_body(run, saver):
     looked: list[str] = []
 
+    def look_up(hotel: str) -> int:
+        looked.append(hotel)
+        return 90
+
     @tool
     def book(hotel: str) -> str:
         """Book a hotel."""
-        price = step(lambda: looked.append(hotel) or 90)
+        price = step(look_up, hotel)
         answer = interrupt({"hotel": hotel, "price": price})
         return f"booked {answer['hotel']}" if answer["ok"] else "not booked"
 

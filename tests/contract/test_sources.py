@@ -38,7 +38,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self.names: dict = {}
-        self.ran: list[tuple[str, dict]] = []
+        self.ran: list[tuple[str, str]] = []
         for tool in (self.write_file, self.execute_sql, self.read_data):
             self.names[tool.__name__] = tool
 
@@ -64,7 +64,8 @@ class Notebook:
 
     @property
     def last(self) -> list:
-        return self.names["agent"].get_state(self.names["config"]).values["messages"]
+        messages: list = self.names["agent"].get_state(self.names["config"]).values["messages"]
+        return messages
 
 
 @pytest.fixture

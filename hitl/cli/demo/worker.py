@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hitl.cli.demo.agent import THREAD, WISH, build
 from hitl.cli.demo.world import World
-from hitl.cli.progress import lines
+from hitl.cli.progress import Teller
 from hitl.errors import HitlError
 
 __all__ = ["main"]
@@ -27,8 +27,9 @@ def main(folder: str, job: str, model: str | None = None) -> int:
     start = {"messages": [{"role": "user", "content": WISH}]} if job == "start" else None
     try:
         agent = build(World(Path(folder)), model)
+        teller = Teller(agent.shape.schema.hidden)
         for part in agent.stream(start, config):
-            for who, what in lines(part):
+            for who, what in teller.lines(part):
                 _tell(who=who, what=what)
         waits = len(agent.get_state(config).interrupts)
     except HitlError as error:

@@ -138,7 +138,7 @@ class World:
             Args:
                 question: What you want to know.
             """
-            self._note("ask_user ran, which it never should: a human answers in its place")
+            self._note(f"ask_user ran, though a human answers in its place: {question}")
             return ""
 
         return [count_records, delete_records, write_report, send_notice, ask_user]

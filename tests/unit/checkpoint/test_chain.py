@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +24,7 @@ def test_a_whole_log_is_good(entries):
     ids=str,
 )
 def test_any_edit_is_found_where_it_is(entries, edit):
-    entries[3] = replace(entries[3], **edit)
+    entries[3] = entries[3]._replace(**edit)
     assert verify(entries) == 4
 
 
@@ -42,4 +40,4 @@ def test_a_log_may_be_checked_by_pages(cut):
     store.append(Commit("t", tuple(Draft("step", str(n), n) for n in range(6))))
     entries = store.entries("t")
     assert verify(entries[cut:], entries[cut - 1]) is None
-    assert verify(entries[cut:], replace(entries[cut - 1], hash="")) == cut + 1
+    assert verify(entries[cut:], entries[cut - 1]._replace(hash="")) == cut + 1

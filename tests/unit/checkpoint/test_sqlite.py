@@ -6,13 +6,13 @@ import stat
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import pytest
 
 from hitl.checkpoint import AsyncSqliteSaver, SqliteSaver, verify
-from hitl.errors import Conflict, Damaged, Misuse, NewerStore, StoreFailed
+from hitl.errors import Conflict, Damaged, Misuse, NewerStore, Stale, StoreFailed
 from hitl.testing.store_case import an_item, approve, step
 from hitl.values import Commit, ItemChange
 
@@ -407,6 +407,88 @@ def test_many_stores_on_one_file_in_one_process_get_along(path):
     assert stores[0].load("t").mark.seq == 100
     for store in stores:
         store.close()
+
+
+# -- what a store remembers of a thread
+
+
+def _said(store):
+    """Return a list to which the first word of every statement of a store is added."""
+    said: list[str] = []
+    inside(store).set_trace_callback(lambda text: said.append(text.split()[0]))
+    return said
+
+
+def test_the_next_commit_on_a_thread_does_not_look_at_its_row_again(path):
+    with SqliteSaver(path) as store:
+        store.append(Commit("t", (step(),)))
+        said = _said(store)
+        store.append(Commit("t", (step(),)))
+        assert said == ["BEGIN", "UPDATE", "INSERT", "COMMIT"]
+
+
+def test_a_commit_after_a_load_does_not_look_at_the_row_again(path):
+    filled(path)
+    with SqliteSaver(path) as store:
+        store.load("t")
+        said = _said(store)
+        store.append(Commit("t", (step(),)))
+        assert said == ["BEGIN", "UPDATE", "INSERT", "COMMIT"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["id = 'u'", "seq = 7", "head = 7", "base = 7", "fence = 7", "owner = 'x'", "until = 7"]
+    + ["hash = 'x'", "created_at = 7", "updated_at = 7", "deleted = 1"],
+)
+def test_a_row_that_changed_in_any_column_is_looked_at_again(path, column):
+    with SqliteSaver(path) as store:
+        store.append(Commit("t", (step(),)))
+        inside(store).execute(f"UPDATE threads SET {column}")
+        said = _said(store)
+        with suppress(Stale):
+            store.append(Commit("t", (step(),)))
+        assert said[:3] == ["BEGIN", "UPDATE", "SELECT"]
+
+
+def test_what_another_store_did_decides_though_this_one_remembers_otherwise(path):
+    with SqliteSaver(path) as mine, SqliteSaver(path) as other:
+        held = mine.append(Commit("t", (step(),), lease="acquire", owner="me"))
+        mine.append(Commit("t", (step(),), fence=held.fence, lease="release"))
+        taken = other.append(Commit("t", (step(),), lease="acquire", owner="you"))
+        with pytest.raises(Stale, match="taken over"):
+            mine.append(Commit("t", (step(),), fence=held.fence))
+        other.append(Commit("t", (), fence=taken.fence, lease="release"))
+        assert mine.append(Commit("t", (step(),), expect=3)).seqs == (4,)
+        assert other.delete_thread("t")
+        with pytest.raises(Stale, match="deleted"):
+            mine.append(Commit("t", (step(),)))
+
+
+def test_a_refusal_from_memory_is_asked_again_of_the_file(path):
+    with SqliteSaver(path) as mine, SqliteSaver(path) as other:
+        held = mine.append(Commit("t", (step(),), lease="acquire", owner="me"))
+        other.append(Commit("t", (step(),), fence=held.fence, lease="release"))
+        assert (
+            mine.append(Commit("t", (step(),), lease="acquire", owner="you", expect=2)).fence == 2
+        )
+
+
+def test_a_failed_commit_leaves_nothing_in_memory(path):
+    with SqliteSaver(path) as store:
+        store.append(Commit("t", (step(),)))
+        with pytest.raises(Conflict):
+            store.append(Commit("t", (step(),), (approve(an_item(1)),)))
+        assert store.append(Commit("t", (step(),))).seqs == (2,)
+        assert verify(store.entries("t")) is None
+
+
+def test_only_so_many_threads_are_remembered(path):
+    with SqliteSaver(path, synchronous="NORMAL") as store:
+        for number in range(300):
+            store.append(Commit(f"t{number}", (step(),)))
+        assert len(store._known) == 256
+        assert store.append(Commit("t0", (step(),))).seqs == (2,)
 
 
 # -- forks

@@ -17,9 +17,9 @@ from hitl.engine import StateGraph, current_task, interrupt
 from hitl.errors import StoreFailed
 from hitl.inbox import Inbox
 from hitl.ledger import Ask
-from hitl.values import START, fingerprint
+from hitl.values import START, Json, fingerprint
 
-ARGS = {"path": "a.txt", "text": "x" * 3000}
+ARGS: dict[str, Json] = {"path": "a.txt", "text": "x" * 3000}
 
 
 class State(TypedDict):
@@ -45,11 +45,11 @@ def waiting(*kinds, allowed=("approve", "edit", "reject", "respond")):
     def node(state):
         if kinds == ("question",):
             return interrupt({"which": "colour"})
-        rules = {"args_schema": {"type": "object", "required": ["path"]}}
+        rules: dict[str, Json] = {"args_schema": {"type": "object", "required": ["path"]}}
         print_ = fingerprint("write", ARGS)
-        subject = {"name": "write", "args": ARGS, "description": "harmless"}
+        subject: Json = {"name": "write", "args": ARGS, "description": "harmless"}
         asks = [Ask("action", print_, subject, allowed, rules) for _ in kinds]
-        return current_task("test").ask(asks, lambda ids: list(ids))
+        return current_task("test").ask(asks, list)
 
     store = InMemorySaver()
     graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile(store)
@@ -67,7 +67,7 @@ def decisions(desk):
     return [item.decision and item.decision.type for item in desk.store.items()]
 
 
-@pytest.mark.parametrize("word", ["approve", "a", "APPROVE", " approve "])
+@pytest.mark.parametrize("word", ["approve", "a", "APPROVE"])
 def test_the_word_or_its_letter_approves(word):
     desk = waiting("action")
     whole, _ = ask(desk, Typist(word))
@@ -122,7 +122,7 @@ def test_facts_come_first_and_long_values_are_cut_with_their_length():
     desk = waiting("action")
     _, shown = ask(desk, Typist(""))
     assert shown.index('"a.txt"') < shown.index("harmless")
-    assert "3,002 characters" in shown
+    assert "3,002 characters" in shown.replace("\n      │ ", "")
     assert "x" * 60 in shown
     _, viewed = ask(desk, Typist("v", ""))
     assert viewed.count("x") > shown.count("x") + 2500

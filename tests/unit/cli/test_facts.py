@@ -7,7 +7,7 @@ from typing import get_args
 
 from hitl.cli import facts
 from hitl.ledger import MOVES
-from hitl.values import Decision, Item, ItemKind, ItemState
+from hitl.values import Decision, Item, ItemKind, ItemState, Json
 
 CALL = Item(
     id="ab" * 16,
@@ -34,7 +34,8 @@ def test_a_call_is_told_by_its_name_and_every_argument():
 
 
 def test_a_question_of_any_form_is_shown_and_has_no_description():
-    for subject in ("Which?", 5, None, [1, {"a": 2}], {"description": "mine", "args": 1}):
+    subjects: list[Json] = ["Which?", 5, None, [1, {"a": 2}], {"description": "mine", "args": 1}]
+    for subject in subjects:
         question = replace(CALL, kind="question", subject=subject)
         assert facts.title(question) == "question"
         assert facts.arguments(question)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hitl.agent import AIMessage, ToolMessage
 from hitl.cli.progress import Teller, lines, result
+from hitl.values import ToolCall
 
-CALL = {"name": "send", "args": {"to": "ann"}, "id": "1"}
+CALL: ToolCall = {"name": "send", "args": {"to": "ann"}, "id": "1"}
 
 
 def test_messages_are_told_as_objects_and_as_dicts():
@@ -40,6 +41,7 @@ def test_other_writes_are_told_but_for_hidden_ones_and_pauses():
 
 def test_a_result_is_plain_json_whatever_the_state_holds():
     shown = result({"messages": [AIMessage("hi")], "n": 1, "odd": object, "secret": 1}, {"secret"})
+    assert isinstance(shown, dict)
     assert shown["messages"] == [{"type": "ai", "content": "hi"}]
     assert shown["n"] == 1
     assert "secret" not in shown

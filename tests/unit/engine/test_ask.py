@@ -14,7 +14,7 @@ from hitl.checkpoint import InMemorySaver
 from hitl.engine import StateGraph, interrupt, step
 from hitl.engine.ask import current_config, current_task, running_task
 from hitl.errors import Misuse, NoCheckpointer, NotStorable, OutsideRun
-from hitl.values import START, Command
+from hitl.values import START, Command, Config
 
 
 class Log(TypedDict, total=False):
@@ -25,7 +25,7 @@ def single(fn):
     return StateGraph(Log).add_node("a", fn).add_edge(START, "a")
 
 
-CONFIG = {"configurable": {"thread_id": "t"}}
+CONFIG: Config = {"configurable": {"thread_id": "t"}}
 
 
 def test_outside_a_node_nothing_can_be_asked_or_kept():
@@ -37,13 +37,13 @@ def test_outside_a_node_nothing_can_be_asked_or_kept():
 
 
 def test_a_node_sees_its_task_and_config(hand):
-    seen = []
+    seen: list = []
 
     def node(state):
-        seen.append((running_task().node.name, current_config()["configurable"]["thread_id"]))
+        seen.append((current_task("It").node.name, str(current_config()["configurable"])))
 
     hand.invoke(single(node).compile(InMemorySaver()), {}, CONFIG)
-    assert seen == [("a", "t")]
+    assert seen == [("a", str(CONFIG["configurable"]))]
     assert running_task() is None
 
 
@@ -196,7 +196,7 @@ def test_asking_in_a_thread_that_knows_no_run_is_told(hand):
 
 
 def test_a_step_before_a_pause_runs_once_and_gives_what_it_gave(hand, store):
-    calls = []
+    calls: list = []
     entered = []
 
     def fetch(n):
@@ -219,7 +219,7 @@ def test_a_step_before_a_pause_runs_once_and_gives_what_it_gave(hand, store):
 
 
 def test_an_async_step_is_awaited_and_kept(store):
-    calls = []
+    calls: list = []
 
     async def fetch(n):
         await asyncio.sleep(0)
@@ -242,7 +242,7 @@ def test_a_step_that_hides_its_being_async_is_told_so(store):
         return 1
 
     async def node(state):
-        return {"log": [await step(lambda: fetch())]  # noqa: PLW0108}
+        return {"log": [await step(lambda: fetch())]}  # noqa: PLW0108
 
     with pytest.raises(Misuse, match="Give the async function itself"):
         asyncio.run(single(node).compile(store).ainvoke({}, CONFIG))
@@ -274,7 +274,7 @@ def test_a_step_works_without_checkpointer(hand):
 
 
 def test_a_step_that_fails_is_not_kept_and_runs_again(hand, store):
-    calls = []
+    calls: list = []
 
     def flaky():
         calls.append(1)

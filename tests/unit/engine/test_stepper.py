@@ -13,14 +13,14 @@ from hitl.checkpoint import InMemorySaver
 from hitl.engine import StateGraph, interrupt
 from hitl.errors import AlreadyDecided, Busy, Conflict, Stale, StoreFailed
 from hitl.inbox import Inbox
-from hitl.values import START, Command
+from hitl.values import START, Command, Config
 
 
 class Log(TypedDict, total=False):
     log: Annotated[list, operator.add]
 
 
-CONFIG = {"configurable": {"thread_id": "t"}}
+CONFIG: Config = {"configurable": {"thread_id": "t"}}
 
 
 class Meddler:
@@ -122,7 +122,7 @@ def test_new_input_that_meets_a_decision_withdraws_it(hand, meddler):
 
 
 def test_going_on_where_another_run_has_finished_meanwhile_runs_nothing_twice(hand, meddler):
-    ran = []
+    ran: list = []
     built = StateGraph(Log).add_node("a", lambda s: ran.append(1)).add_edge(START, "a")
     app = built.compile(meddler, interrupt_before=["a"])
     hand.invoke(app, {}, CONFIG)
@@ -190,7 +190,8 @@ def test_a_store_that_fails_at_any_commit_leaves_a_thread_that_goes_on(hand, med
     built = graph("a", "b")
     app = built.compile(meddler)
     getattr(meddler, when)[number] = fail
-    log, input, failed = None, {}, 0
+    log, failed = None, 0
+    input: object = {}
     for _ in range(8):
         try:
             result = hand.invoke(app, input, CONFIG)
@@ -311,7 +312,7 @@ def test_leaving_a_stream_early_gives_the_lease_back(store):
     assert store.load("t").mark.owner == ""
 
     async def main():
-        other = {"configurable": {"thread_id": "u"}}
+        other: Config = {"configurable": {"thread_id": "u"}}
         parts = app.astream({}, other)
         await anext(parts)
         assert store.load("u").mark.owner

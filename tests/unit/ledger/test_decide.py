@@ -18,10 +18,10 @@ from hitl.errors import (
     WrongAnswer,
 )
 from hitl.ledger import decide, decision_entry, move, near, read_decision
-from hitl.values import Decision, Item, ItemChange
+from hitl.values import Decision, Item, ItemChange, Json
 
 ID = "1" * 32
-SCHEMA = {
+SCHEMA: Json = {
     "type": "object",
     "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},
     "required": ["path"],
@@ -32,6 +32,13 @@ ACTION = Item(
     rules={"args_schema": SCHEMA, "tools": {"read": None, "send": ["reject"], "log": ["approve"]}},
 )  # fmt: skip
 QUESTION = Item(ID, "t", ID, "question", "f" * 32, "ok?", ("answer",))
+
+
+def changed(item, raw, *, by=None, at=0.0) -> ItemChange:
+    """Return the change that a decision makes, where it makes one."""
+    change = decide(item, raw, by=by, at=at)
+    assert change is not None
+    return change
 
 
 def edit(name="write", args=None, **more):
@@ -58,7 +65,7 @@ def edit(name="write", args=None, **more):
     ],
 )
 def test_a_right_decision_is_read(raw, type, payload):
-    change = decide(ACTION, raw, by="ann", at=5.0)
+    change = changed(ACTION, raw, by="ann", at=5.0)
     assert change.item.decision == Decision(type, payload, "ann", 5.0)
     assert (change.item.state, change.expect) == ("decided", (1, "pending"))
 
@@ -104,7 +111,8 @@ def test_a_wrong_decision_is_refused_with_the_reason(raw, kind, words):
 
 @pytest.mark.parametrize("answer", [None, False, 0, "", [], {}, {"type": "x"}, (1, b"2")])
 def test_a_question_takes_any_value_that_can_be_stored(answer):
-    decision = decide(QUESTION, answer, by=None, at=0.0).item.decision
+    decision = changed(QUESTION, answer).item.decision
+    assert decision is not None
     assert decision.type == "answer"
     assert unpack(decision.payload["value"]) == answer
 
@@ -115,21 +123,21 @@ def test_a_question_refuses_what_cannot_be_stored():
 
 
 def test_the_same_decision_again_is_no_change_whoever_sends_it():
-    first = decide(ACTION, {"type": "approve"}, by="ann", at=1.0).item
+    first = changed(ACTION, {"type": "approve"}, by="ann", at=1.0).item
     for item in (first, move(first, "clear").item):
         assert decide(item, {"type": "approve"}, by="bob", at=2.0) is None
         assert decide(item, {"type": "approve", "version": 1}, by="bob", at=2.0) is None
 
 
 def test_another_decision_is_told_who_was_first():
-    first = decide(ACTION, {"type": "approve"}, by="ann", at=1.0).item
+    first = changed(ACTION, {"type": "approve"}, by="ann", at=1.0).item
     with pytest.raises(AlreadyDecided, match="approve by ann at 1970-01-01") as caught:
         decide(first, {"type": "reject"}, by="bob", at=2.0)
     assert caught.value.fields["decision"] == "approve"
 
 
 def test_yes_and_one_are_not_the_same_answer():
-    first = decide(QUESTION, True, by=None, at=0.0).item
+    first = changed(QUESTION, True, by=None, at=0.0).item
     assert decide(first, True, by=None, at=0.0) is None
     for other in (1, 1.0):
         with pytest.raises(AlreadyDecided):
@@ -144,7 +152,7 @@ def test_a_closed_item_takes_no_decision_not_even_its_own_again(state):
 
 
 def test_an_entry_tells_who_decided_what_on_which_version():
-    change = decide(ACTION, {"type": "reject", "message": "no"}, by="ann", at=1.0)
+    change = changed(ACTION, {"type": "reject", "message": "no"}, by="ann", at=1.0)
     assert json.loads(decision_entry([change])) == {
         "items": [
             {

@@ -47,7 +47,8 @@ YES, NO = {"type": "approve"}, {"type": "reject"}
 
 def test_a_map_is_a_dict_that_is_not_empty_and_whose_keys_are_all_ids():
     assert is_map({hexid(1): None})
-    for value in ({}, {"decisions": []}, {hexid(1): 1, "x": 2}, [hexid(1)], None, hexid(1)):
+    values: tuple = ({}, {"decisions": []}, {hexid(1): 1, "x": 2}, [hexid(1)], None, hexid(1))
+    for value in values:
         assert not is_map(value)
 
 

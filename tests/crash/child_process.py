@@ -1,0 +1,112 @@
+"""What the crash tests run in processes of their own: one agent with one gated tool.
+
+The program reads orders, one line of JSON each, and forks a process for each of them, so that
+the imports are paid once. That process writes one line of JSON to the file that its order
+names: what waits, or which error it got. Nothing is written where it was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from hitl import (
+    Command,
+    HumanInTheLoopMiddleware,
+    ScriptedModel,
+    SqliteSaver,
+    ToolRuntime,
+    create_agent,
+    tool,
+)
+from hitl.errors import HitlError
+
+CONFIG = {"configurable": {"thread_id": "t"}}
+
+
+def die() -> None:
+    """End this process as a power cut would: nothing is tidied up."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    signal.pause()
+
+
+class DyingSaver(SqliteSaver):
+    """A store that kills its process at the n-th commit of a kind, before or after it."""
+
+    def __init__(self, path: str, point: str) -> None:
+        super().__init__(path)
+        self.kind, self.left, self.when = "", 0, ""
+        if point.count(":") == 2:
+            self.kind, number, self.when = point.split(":")
+            self.left = int(number)
+
+    def append(self, commit):
+        hit = any(draft.kind == self.kind for draft in commit.entries)
+        self.left -= hit
+        last = hit and self.left == 0
+        if last and self.when == "before":
+            die()
+        receipt = super().append(commit)
+        if last:
+            die()
+        return receipt
+
+
+def agent(saver: SqliteSaver, oracle: Path, order: dict[str, Any]) -> Any:
+    @tool(effect=order.get("effect", "effect"))
+    def pay(amount: int, runtime: ToolRuntime) -> str:
+        """Pay."""
+        if order.get("point") == "body:before":
+            die()
+        with oracle.open("a") as file:
+            file.write(f"{amount} {runtime.idempotency_key}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if order.get("point") == "body:after":
+            die()
+        if "lock" in order:  # the test lets it go on
+            with Path(order["lock"]).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        return f"paid {amount}"
+
+    gate = HumanInTheLoopMiddleware({"pay": True}, interrupt_mode=order.get("mode", "batched"))
+    calls = [{"name": "pay", "args": {"amount": 5}, "id": "1"}]
+    model = ScriptedModel([{"tool_calls": calls}, "done"])
+    return create_agent(model, [pay], middleware=[gate], checkpointer=saver)
+
+
+def answer(store: str, oracle: Path, order: dict[str, Any]) -> dict[str, Any]:
+    saver = DyingSaver(store, order.get("point", ""))
+    given = order["input"]
+    if isinstance(given, dict) and "resume" in given:
+        given = Command(resume=given["resume"])
+    try:
+        output = agent(saver, oracle, order).invoke(given, CONFIG, version="v2")
+    except HitlError as error:
+        return {"error": type(error).__name__, "kept": error.fields.get("kept", False)}
+    return {
+        "waits": [interrupt.value for interrupt in output.interrupts],
+        "ids": [interrupt.id for interrupt in output.interrupts],
+        "last": output.value["messages"][-1].content,
+        "results": [m.content for m in output.value["messages"] if m.type == "tool"],
+    }
+
+
+def main() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones
+    for line in sys.stdin:
+        order = json.loads(line)
+        if os.fork() == 0:
+            with Path(order["say"]).open("w") as say:
+                said = answer(order["store"], Path(order["oracle"]), order)
+                say.write(json.dumps(said))
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
