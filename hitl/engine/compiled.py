@@ -350,16 +350,16 @@ class CompiledStateGraph:
             Misuse: ``before`` names no checkpoint.
         """
         shelf, settings = self._looking(config)
-        last = settings.checkpoint
+        last = settings.checkpoint or None
         if before is not None:
             end = read_config(before, saved=True).checkpoint
             if not end:
                 raise Misuse("before= names no checkpoint_id.", hint="Give a snapshot's config.")
             last = min(last or end - 1, end - 1)
+        page = limit if limit is not None and not filter else None
         seen = [
             snapshot(self.shape, standing, past=past)
-            for standing, past in history(self.shape, shelf.store, settings.thread)
-            if standing.checkpoint <= last or (not settings.checkpoint and before is None)
+            for standing, past in history(self.shape, shelf.store, settings.thread, last, page)
         ]
         wanted = [shown for shown in reversed(seen) if fits(shown, filter or {})]
         return iter(wanted if limit is None else wanted[: max(limit, 0)])

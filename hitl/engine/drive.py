@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import queue
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
@@ -96,6 +98,24 @@ def exhaust(parts: Generator[Part, None, Ending]) -> Ending:
             return ending
 
 
+_idle: dict[int, list[ThreadPoolExecutor]] = {}
+"""Pools between two runs, by size. Each has one run at a time, so that a run inside a node of
+another cannot wait for threads that wait for it; and most runs start no threads."""
+
+
+def _take_pool(size: int) -> ThreadPoolExecutor:
+    try:
+        return _idle[size].pop()
+    except (KeyError, IndexError):
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(size, thread_name_prefix="hitl-node")
+
+
+if hasattr(os, "register_at_fork"):  # a child has the pools, but not their threads
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
 class _Siblings:
     """The tasks of a superstep: one runs in place, several in a pool."""
 
@@ -103,6 +123,8 @@ class _Siblings:
         self._single: Task | None = None
         self._limit = max_concurrency
         self._pool: ThreadPoolExecutor | None = None
+        self._open = 0
+        self._waiting: deque[tuple[contextvars.Context, Task]] = deque()
         self._settled: queue.SimpleQueue[Task | BaseException] = queue.SimpleQueue()
 
     def start(self, tasks: list[Task]) -> None:
@@ -110,11 +132,21 @@ class _Siblings:
             self._single = tasks[0]
             return
         if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
+            self._pool = _take_pool(self._limit)
+        context = contextvars.copy_context()
+        self._waiting.extend((context.copy(), task) for task in tasks)
+        self._open = len(tasks)
+        for _ in range(min(self._limit, len(tasks))):
+            self._pool.submit(self._work)
 
-            self._pool = ThreadPoolExecutor(self._limit, thread_name_prefix="hitl-node")
-        for task in tasks:
-            self._pool.submit(contextvars.copy_context().run, self._run, task)
+    def _work(self) -> None:
+        """Run tasks until none waits: a future a thread, not one a task."""
+        while True:
+            try:
+                context, task = self._waiting.popleft()
+            except IndexError:
+                return
+            context.run(self._run, task)
 
     def _run(self, task: Task) -> None:
         try:
@@ -129,6 +161,7 @@ class _Siblings:
         found = [self._settled.get()]
         while not self._settled.empty():
             found.append(self._settled.get())
+        self._open -= len(found)
         tasks: list[Task] = []
         for one in found:
             if isinstance(one, BaseException):
@@ -138,4 +171,8 @@ class _Siblings:
 
     def close(self) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._waiting.clear()
+            if self._open:  # its threads are busy with tasks that were given up
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            else:
+                _idle.setdefault(self._limit, []).append(self._pool)

@@ -60,6 +60,8 @@ class Emit:
     data: object
 
 
+LOAD, SETTLE = Load(), Settle()
+
 Effect = Load | Look | Append | Start | Settle | Emit
 
 

@@ -14,8 +14,21 @@ from hitl.values import CHECKPOINTS
 __all__ = ["history"]
 
 
-def history(shape: Shape, store: Checkpointer, thread: str) -> Iterator[tuple[Standing, bool]]:
+def history(
+    shape: Shape,
+    store: Checkpointer,
+    thread: str,
+    last: int | None = None,
+    limit: int | None = None,
+) -> Iterator[tuple[Standing, bool]]:
     """Yield where a thread stood at each checkpoint, oldest first, and whether it has gone on.
+
+    Args:
+        shape: The graph.
+        store: Where the thread is kept.
+        thread: Its id.
+        last: Number of the newest checkpoint that is wanted, None for all.
+        limit: How many of the newest are wanted, None for all.
 
     What is yielded is good until the next one is asked for.
 
@@ -25,10 +38,14 @@ def history(shape: Shape, store: Checkpointer, thread: str) -> Iterator[tuple[St
     """
     loaded = store.load(thread, whole=True)
     standing = Standing(thread, values=initial(shape.channels))
+    seqs = [
+        e.seq for e in loaded.entries if e.kind in CHECKPOINTS and (last is None or e.seq <= last)
+    ]
+    wanted = set(seqs if limit is None else seqs[max(len(seqs) - limit, 0) :])
     for entry in loaded.entries:
-        if entry.kind in CHECKPOINTS and standing.checkpoint:
+        if entry.kind in CHECKPOINTS and standing.checkpoint in wanted:
             yield standing, True
         apply(standing, entry)
-    if standing.checkpoint:
+    if standing.checkpoint in wanted:
         standing.items = dict(loaded.items)
         yield standing, False

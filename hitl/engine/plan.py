@@ -23,6 +23,8 @@ def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], l
     if value is None:
         return [], []
     where = f"Node {node.name!r}"
+    if type(value) is dict and shape.schema.form != "root":
+        return _plain_update(shape, value, where), []  # nearly every node, nearly always
     writes: list[Write] = []
     goto: list[Due] = []
     parts = value if isinstance(value, list) and _has_command(value) else [value]
@@ -44,6 +46,13 @@ def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], l
                     raise _no_key(shape, where, key)
                 writes.append((key, written))
     return writes, goto
+
+
+def _plain_update(shape: Shape, update: dict[str, object], where: str) -> list[Write]:
+    for key in update:
+        if key not in shape.channels:
+            raise _no_key(shape, where, key)
+    return list(update.items())
 
 
 def _no_key(shape: Shape, where: str, key: object) -> InvalidUpdateError:
@@ -113,7 +122,7 @@ def _is_key(choice: object, path_map: Mapping[object, str]) -> bool:
 
 
 def next_due(
-    shape: Shape, finished: Iterable[tuple[str, list[Due]]], arrived: dict[str, list[str]]
+    shape: Shape, finished: Iterable[tuple[str, Done]], arrived: dict[str, list[str]]
 ) -> list[Due]:
     """Return the tasks of the next superstep: nodes by name, then each ``Send`` in order.
 
@@ -124,8 +133,8 @@ def next_due(
     """
     names: set[str] = set()
     sends: list[Due] = []
-    for node, goto in finished:
-        for target, arg in goto:
+    for node, left in finished:
+        for target, arg in left.goto:
             if arg is not NO_ARG:
                 sends.append((target, arg))
             elif target != END:
@@ -138,9 +147,7 @@ def next_due(
                 del arrived[join.key]
                 if join.target != END:
                     names.add(join.target)
-    if len(names) > 1:
-        return [(name, NO_ARG) for name in sorted(names)] + sends
-    return [(name, NO_ARG) for name in names] + sends
+    return [(name, NO_ARG) for name in sorted(names)] + sends
 
 
 def advance(shape: Shape, standing: Standing, done: Sequence[tuple[str, Done]]) -> list[str]:
@@ -157,8 +164,7 @@ def advance(shape: Shape, standing: Standing, done: Sequence[tuple[str, Done]]) 
     writes = [write for _, left in done for write in left.writes]
     changed = merge(shape.channels, standing.values, writes)
     standing.values.update(changed)
-    finished = [(node, left.goto) for node, left in done]
-    standing.due = next_due(shape, finished, standing.arrived)
+    standing.due = next_due(shape, done, standing.arrived)
     standing.records = {}
     standing.step += 1
     standing.source = "loop"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from hitl.codec import dumps, loads, pack, unpack
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
@@ -55,12 +56,9 @@ def checkpoint_body(
         standing.kept.clear()
         standing.spent = 0
     names = list(standing.values) if base else list(changed)
-    channels = ",".join(f"{dumps(name)}:{_change(standing, name)}" for name in names)
-    head: dict[str, Json] = {
-        "n": standing.step,
-        "src": standing.source,
-        "due": [_due(due) for due in standing.due],
-    }
+    channels = ",".join([f"{_quoted(name)}:{_change(standing, name)}" for name in names])
+    due = ",".join([_due_text(due) for due in standing.due])
+    head: dict[str, Json] = {}
     if standing.arrived:
         head["joins"] = {name: list(nodes) for name, nodes in standing.arrived.items()}
     if base or first:
@@ -72,7 +70,19 @@ def checkpoint_body(
     if base:
         head["base"] = True
         head["up"] = standing.checkpoint
-    return f'{dumps(head)[:-1]},"ch":{{{channels}}}}}'
+    rest = f",{dumps(head)[1:-1]}" if head else ""
+    start = f'{{"n":{standing.step},"src":"{standing.source}","due":[{due}]'
+    return f'{start}{rest},"ch":{{{channels}}}}}'
+
+
+@lru_cache(4096)
+def _quoted(name: str) -> str:
+    """Return a name of a node or a channel as JSON text: there are few, and they come back."""
+    return dumps(name)
+
+
+def _due_text(due: Due) -> str:
+    return f"[{_quoted(due[0])}]" if due[1] is NO_ARG else dumps(_due(due))
 
 
 def _due(due: Due) -> Json:
@@ -94,7 +104,7 @@ def _change(standing: Standing, name: str) -> str:
 
 def _whole(standing: Standing, name: str, value: object) -> tuple[str, int]:
     standing.kept.pop(name, None)
-    text = dumps({"v": pack(value, f"state[{name!r}]")})
+    text = f'{{"v":{dumps(pack(value, f"state[{name!r}]"))}}}'
     return text, len(text)
 
 
@@ -106,11 +116,18 @@ def _list_change(standing: Standing, name: str, value: list[object]) -> tuple[st
         _check_last(kept, name, keep)
     tail = [pack(value[index], f"state[{name!r}][{index}]") for index in range(keep, len(value))]
     text = dumps({"k": keep, "t": tail})
-    last = dumps(tail[-1]) if tail else kept.last if kept is not None and keep == len(old) else ""
+    last = _last(text, tail) or (kept.last if kept is not None and keep == len(old) else "")
     standing.kept[name] = Kept(value.copy(), last)
     before = standing.live.get(name, 0)
     share = before if keep == len(old) else before * keep // (len(old) or 1)
     return text, len(text) + (share if keep else 0)
+
+
+def _last(text: str, tail: list[Json]) -> str:
+    """Return the text of a change's last element, "" where it appends none."""
+    if len(tail) == 1:  # it stands in the text of the change already
+        return text[text.index("[") + 1 : -2]
+    return dumps(tail[-1]) if tail else ""
 
 
 def _common(old: list[object], new: list[object]) -> int:
@@ -245,11 +262,20 @@ def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
     if not 0 <= keep <= len(old):
         raise Damaged(f"A change of {name!r} keeps {keep} of {len(old)} elements.")
     before = standing.live.get(name, 0)
-    elements = old[:keep] + [unpack(element) for element in tail]
-    last = dumps(tail[-1]) if tail else kept.last if kept and keep == len(old) else ""
-    standing.kept[name] = Kept(elements, last)
-    standing.values[name] = elements.copy()
-    standing.live[name] = len(text) + (before * keep // len(old) if old else 0)
+    share = before * keep // len(old) if old else 0
+    last = _last(text, tail) or (kept.last if kept is not None and keep == len(old) else "")
+    new = [unpack(element) for element in tail]
+    value = standing.values.get(name)
+    if kept is not None and keep == len(old) and type(value) is list:
+        # The fold's own lists: a log that only grows is read in the time of its length.
+        old += new
+        value += new
+        kept.last = last
+    else:
+        elements = old[:keep] + new
+        standing.kept[name] = Kept(elements, last)
+        standing.values[name] = elements.copy()
+    standing.live[name] = len(text) + share
 
 
 def _read_due(tree: Json) -> Due:

@@ -20,7 +20,7 @@ def run_task(task: Task) -> Task:
     token = CURRENT.set(task)
     try:
         value = task.start()
-        if type(value) is not dict and inspect.isawaitable(value):
+        if value is not None and type(value) is not dict and inspect.isawaitable(value):
             raise _needs_async(task, value)
         for branch in task.finish(value):
             chosen = task.ask_branch(branch)

@@ -35,7 +35,7 @@ from hitl.engine.commits import (
     commit_draft,
     commit_tasks,
 )
-from hitl.engine.effects import Effect, Emit, Ending, Load, Request, Settle, Start
+from hitl.engine.effects import SETTLE, Effect, Emit, Ending, Load, Request, Start
 from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
@@ -159,7 +159,7 @@ def _settle(
     open_tasks = len(tasks)
     uncommitted: list[Task] = []
     while True:
-        settled = yield Settle()
+        settled = yield SETTLE
         assert isinstance(settled, list)
         open_tasks -= len(settled)
         if len(standing.due) > 1:

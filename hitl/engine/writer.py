@@ -141,13 +141,15 @@ class Writer:
             elif not self._owner:
                 self._owner = new_owner()
                 activate(self._owner)
-        runs = any(draft.kind in RUN_KINDS for draft in entries)
+        runs = False
+        for draft in entries:
+            runs = runs or draft.kind in RUN_KINDS
         # Taking the lease compares the head as well: what was read must be what is there.
         compared = runs or lease == "acquire"
         receipt = self.store.append(
             Commit(
                 self.thread,
-                tuple(Draft(d.kind, d.body, self.head, d.base) for d in entries),
+                tuple([Draft(d.kind, d.body, self.head, d.base) for d in entries]),
                 items,
                 self.head if compared else None,
                 self.fence,

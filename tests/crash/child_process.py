@@ -98,6 +98,7 @@ def answer(store: str, oracle: Path, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
+    SqliteSaver(":memory:").close()  # loads what is loaded on first use
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones
     for line in sys.stdin:
         order = json.loads(line)

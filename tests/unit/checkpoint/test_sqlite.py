@@ -438,8 +438,19 @@ def test_a_commit_after_a_load_does_not_look_at_the_row_again(path):
 
 @pytest.mark.parametrize(
     "column",
-    ["id = 'u'", "seq = 7", "head = 7", "base = 7", "fence = 7", "owner = 'x'", "until = 7"]
-    + ["hash = 'x'", "created_at = 7", "updated_at = 7", "deleted = 1"],
+    [
+        "id='u'",
+        "seq=7",
+        "head=7",
+        "base=7",
+        "fence=7",
+        "owner='x'",
+        "until=7",
+        "hash='x'",
+        "created_at=7",
+        "updated_at=7",
+        "deleted=1",
+    ],
 )
 def test_a_row_that_changed_in_any_column_is_looked_at_again(path, column):
     with SqliteSaver(path) as store:

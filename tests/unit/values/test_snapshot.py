@@ -8,6 +8,10 @@ asked = (Interrupt("go on?", "1" * 32),)
 config: dict[str, object] = {"configurable": {"thread_id": "t"}}
 
 
+def warned():
+    return pytest.warns(DeprecationWarning, match=r"use \.value and \.interrupts")
+
+
 def test_an_output_is_the_dict_of_its_value_and_tells_a_pause_both_ways():
     output = Output({"n": 1}, asked, config)
     assert output == {"n": 1, INTERRUPT: list(asked)}
@@ -35,26 +39,26 @@ def test_an_output_that_is_no_dict_is_kept_as_its_value():
 @pytest.mark.parametrize("value", [{"n": 1}, SimpleNamespace(n=1)])
 def test_a_graph_output_may_still_be_read_like_a_dict_with_a_warning(value):
     output = GraphOutput(value, asked, config)
-    with pytest.warns(DeprecationWarning, match=r"use \.value and \.interrupts") as caught:
+    with warned() as caught:
         assert output["n"] == 1
     assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning):
+    with warned():
         assert output[INTERRUPT] == list(asked)
-    with pytest.warns(DeprecationWarning):
+    with warned():
         assert "n" in output
-    with pytest.warns(DeprecationWarning):
+    with warned():
         assert "m" not in output
-    with pytest.warns(DeprecationWarning):
+    with warned():
         assert INTERRUPT in output
 
 
 def test_a_finished_graph_output_holds_no_interrupts():
-    with pytest.warns(DeprecationWarning):
+    with warned():
         assert INTERRUPT not in GraphOutput({"n": 1})
 
 
 def test_reading_what_is_not_there_fails_as_with_a_dict():
-    with pytest.warns(DeprecationWarning), pytest.raises(KeyError):
+    with warned(), pytest.raises(KeyError):
         GraphOutput({})["n"]
 
 
