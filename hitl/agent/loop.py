@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, get_type_hints
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
-from hitl.agent.messages import BaseMessage, add_messages
+from hitl.agent.messages import AIMessage, BaseMessage, add_messages
 from hitl.agent.middleware import AgentMiddleware, AgentState, overrides
 from hitl.agent.model import as_model
 from hitl.agent.model_node import MODEL, ModelNode
@@ -212,12 +212,28 @@ class _Wiring:
 
         self.graph.add_node(MODEL, ask, async_action=aask)
         self.graph.add_node(TOOLS, tools, async_action=tools.acall, approves=tools.asks)
-        self.graph.add_edge(TOOLS, self.entry)
+        self._after_tools(tools)
         self._chain(self.before_agent, "before_agent", lambda _: self.entry)
         self._chain(self.before_model, "before_model", lambda _: MODEL)
         self._chain(self.after_model, "after_model", self._after_turn)
         self._chain(self.after_agent, "after_agent", lambda _: END)
         self.graph.add_edge(START, self._first(self.before_agent, self.entry))
+
+    def _after_tools(self, tools: ToolsNode) -> None:
+        """Go on to the model; or to the end, where all of a turn's tools return directly."""
+        direct = {name for name, tool in tools.executor.tools.items() if tool.return_direct}
+        if not direct:
+            self.graph.add_edge(TOOLS, self.entry)
+            return
+
+        def onward(state: Any) -> str:
+            messages = messages_of(state)
+            place = last_turn(messages)
+            turn = None if place is None else messages[place]
+            names = _called(turn) if isinstance(turn, AIMessage) else set()
+            return self.exit if names and names <= direct else self.entry
+
+        self.graph.add_conditional_edges(TOOLS, onward)
 
     def _told(self, written: list[BaseMessage], following: Route) -> Command:
         return Command(update={"messages": written}, goto=following(written[-1:]))
@@ -242,6 +258,10 @@ class _Wiring:
         if place is None or not messages[place].tool_calls:
             return self.exit
         return sends(messages, place) or self.entry
+
+
+def _called(turn: AIMessage) -> set[str]:
+    return {call["name"] for call in turn.tool_calls}
 
 
 def _to(name: str) -> Route:

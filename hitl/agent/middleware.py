@@ -1,7 +1,8 @@
 """Middleware: what can be hung around the model and the tools of an agent.
 
 A middleware overrides the hooks it wants. Hooks named ``a...`` serve async runs; where only the
-sync one is there, async runs call it in a thread.
+sync one is there, async runs call it in a thread. What stands around a call (``wrap_...``) needs
+the ``a...`` hook in async runs: a thread could not await the call.
 """
 
 # ruff: noqa: ARG002 - the hooks do nothing here; their parameters' names are public

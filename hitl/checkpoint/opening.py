@@ -11,7 +11,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from hitl.checkpoint.tables import APPLICATION_ID, VERSION, migrate
@@ -54,6 +53,8 @@ def check_path(path: str | os.PathLike[str]) -> str:
             f"{name!r} is a URI, whose options could lead anywhere.",
             hint="Give a plain path, or open the connection yourself and hand it over.",
         )
+    from pathlib import Path  # here and below: its import takes longer than that of sqlite3
+
     folder = Path(name).absolute().parent
     if not folder.is_dir():
         raise StoreFailed(
@@ -93,6 +94,8 @@ def _make_private(path: str) -> None:
 
 def _look_first(path: str, timeout: float) -> None:
     """Refuse a foreign or newer file before anything is written, a journal's mode included."""
+    from pathlib import Path
+
     with _making:
         connection = sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", timeout=timeout, uri=True)
     try:

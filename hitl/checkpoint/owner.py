@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 from hitl.values import Json
@@ -104,7 +103,7 @@ def _look(pid: int) -> _Place:
 def _hostname() -> str:
     if hasattr(os, "uname"):
         return os.uname().nodename
-    import socket  # takes 2 ms, which only Windows has to spend
+    import socket  # only Windows needs it, and its import takes a while
 
     return socket.gethostname()
 
@@ -114,6 +113,8 @@ def _proc_facts(pid: int) -> tuple[str, str, str]:
 
     A /proc that counts processes otherwise than we do belongs to another namespace.
     """
+    from pathlib import Path  # here and below: its import takes as long as this whole floor's
+
     try:
         if str(Path("/proc/self").readlink()) != str(pid):
             return "", "", ""
@@ -127,6 +128,8 @@ def _proc_facts(pid: int) -> tuple[str, str, str]:
 
 def _stat(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat after the command's name, which may hold anything."""
+    from pathlib import Path
+
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].decode("ascii").split()
 
 

@@ -20,7 +20,7 @@ from hitl.engine.plan import check_input, read_goto
 from hitl.engine.shape import Shape
 from hitl.engine.standing import NO_ARG, Due, Standing
 from hitl.engine.task import RunFacts
-from hitl.engine.waits import lost, ready, refuse_lost
+from hitl.engine.waits import has_lost, lost, ready, refuse_lost
 from hitl.errors import (
     Busy,
     EmptyInputError,
@@ -67,7 +67,7 @@ def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
     if not standing.due:
         return
     _check_code(shape, standing)
-    if facts.journal.saved and (ready(standing) or any(map(lost, standing.records.values()))):
+    if facts.journal.saved and (ready(standing) or has_lost(standing)):
         receipt_of((yield Append((), (), "acquire")))
 
 
@@ -257,11 +257,13 @@ def _close(
     Raises:
         OutcomeUnknown: A call was started and left no result, and nobody has settled that.
     """
+    if facts.nested:
+        return ()  # what waits on the thread is the outermost run's
     if any(map(lost, standing.records.values())):
         receipt_of((yield Append((), (), "acquire")))
         yield from ask_outcomes(standing, facts, "release")
     unsettled = [item for item in standing.items.values() if item.kind == "outcome"]
-    if unsettled and request.unknown == "refuse":
+    if (unsettled or has_lost(standing)) and request.unknown == "refuse":
         raise refuse_lost(standing)
     facts.lost_calls = frozenset(item.call_id for item in unsettled)
     changes: list[ItemChange] = []

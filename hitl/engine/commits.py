@@ -122,10 +122,10 @@ def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Le
 
 def _leaves(standing: Standing, task: Task, moves: dict[str, ItemChange]) -> dict[str, Json]:
     record = task.record
-    if task.asked is not None:
+    if task.paused:
         record.error = None
         moves.update((item.id, ItemChange(item)) for item in task.new_items)
-        return task_tree(record, task.node.name, [task.asked])
+        return task_tree(record, task.node.name, [task.asked] if task.asked else [])
     if task.error is None:
         record.done = task.done()
         try:
@@ -179,7 +179,7 @@ def _append(
 
 def ask_outcomes(standing: Standing, facts: RunFacts, lease: Lease = None) -> Part:
     """Ask a human about the calls that were started by a run that died."""
-    asked, changes = outcome_asks(standing, facts.now())
+    asked, changes = outcome_asks(standing, facts.now(), facts.path)
     if not asked:
         return
     trees = {

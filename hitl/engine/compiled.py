@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
 from hitl.checkpoint import Checkpointer
+from hitl.engine.ask import current_task
 from hitl.engine.drive import Desk, drive, exhaust
 from hitl.engine.effects import Ending, Request
 from hitl.engine.history import history
+from hitl.engine.journal import TaskJournal
+from hitl.engine.nested import NestedWriter, open_nested
 from hitl.engine.runtime import Runtime
 from hitl.engine.settings import (
     Modes,
@@ -22,7 +26,7 @@ from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
-from hitl.engine.task import RunFacts
+from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.view import fits, output, result, snapshot
 from hitl.engine.waits import interrupts
 from hitl.engine.writer import NoJournal, Writer
@@ -40,6 +44,21 @@ __all__ = ["CompiledStateGraph"]
 Version = Literal["v1", "v2"]
 
 
+def _inherit(facts: RunFacts, outer: Task) -> None:
+    """Let a run inside a task have the surroundings of the run around it."""
+    around = outer.run
+    own = facts.runtime
+    facts.nested = True
+    facts.path = f"{around.path}{outer.node.name}/"
+    facts.config = {**around.config, **facts.config}
+    facts.now = around.now
+    facts.runtime = Runtime(
+        around.runtime.context if own.context is None else own.context,
+        around.runtime.store if own.store is None else own.store,
+        around.runtime.stream_writer,
+    )
+
+
 class _Run(NamedTuple):
     steps: Steps
     desk: Desk
@@ -54,9 +73,18 @@ class CompiledStateGraph:
         name: The graph's name.
         checkpointer: Where its threads are kept, if anywhere.
         nodes: Its nodes by name.
+        joins: Whether a run inside a task of another run is saved with it.
     """
 
-    def __init__(self, shape: Shape, checkpointer: Checkpointer | None, store: object) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        checkpointer: Checkpointer | None,
+        store: object,
+        *,
+        joins: bool = True,
+    ) -> None:
+        self.joins = joins
         self.shape = shape
         self.name = shape.name
         self.checkpointer = checkpointer
@@ -178,6 +206,7 @@ class CompiledStateGraph:
                 try:
                     part = next(parts)
                 except StopIteration as stop:
+                    self._hold(run, stop.value)
                     self._keep(run, stop.value)
                     return
                 yield self._part(part, stream_mode, version)
@@ -208,6 +237,7 @@ class CompiledStateGraph:
         try:
             async for part in parts:
                 if isinstance(part, Ending):
+                    self._hold(run, part)
                     self._keep(run, part)
                 else:
                     yield self._part(part, stream_mode, version)
@@ -217,12 +247,13 @@ class CompiledStateGraph:
     def _run(
         self, input: object, config: Config | None, modes: tuple[str, ...], more: dict[str, Any]
     ) -> _Run:
+        outer = self._outer()
         settings = read_config(config, saved=self.checkpointer is not None)
         options = read_options(more)
         before = self.shape.before | stops(self.shape.nodes, options.before, "interrupt_before")
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
-        self._check_saver(before or after)
-        shelf, writer = self._shelf, self._writer(settings)
+        if outer is None or not outer.run.journal.saved:
+            self._check_saver(before or after)
         request = Request(
             input,
             frozenset(modes),
@@ -234,26 +265,39 @@ class CompiledStateGraph:
             after,
             settings.metadata,
         )
+        desk, going_on = self._desk(outer, settings)
         facts = RunFacts(
             self.shape,
             settings.thread,
             "",
             dict(config or {}),
             Runtime(options.context, self.store),
-            writer,
+            desk.writer,
             {},
             self._clock.now,
         )
-        if shelf is None or isinstance(writer, NoJournal):
-            desk = Desk(lambda: Shelf.fresh(self.shape, ""), lambda _: [], writer)
-        else:
-            desk = Desk(lambda: shelf.take(writer), shelf.look, writer)
+        if outer is not None:
+            _inherit(facts, outer)
+            if going_on:
+                # It has begun before its outer task paused: its input is in the log already.
+                request = replace(request, input=None)
         return _Run(steps(self.shape, request, facts), desk, settings, modes)
 
-    def _writer(self, settings: Settings) -> Writer | NoJournal:
-        if self.checkpointer is None:
-            return NoJournal()
-        return Writer(self.checkpointer, settings.thread)
+    def _outer(self) -> Task | None:
+        """Return the task that this run is inside of: one without a saver joins its run."""
+        return CURRENT.get() if self.checkpointer is None else None
+
+    def _desk(self, outer: Task | None, settings: Settings) -> tuple[Desk, bool]:
+        """Return where a run reads and writes, and whether it goes on inside its outer task."""
+        shelf = self._shelf
+        if shelf is not None:
+            writer = Writer(shelf.store, settings.thread)
+            return Desk(lambda: shelf.take(writer), shelf.look, writer), False
+        if outer is not None and self.joins and isinstance(outer.run.journal, TaskJournal):
+            key, inner = open_nested(outer, self.shape)
+            nested = NestedWriter(outer.run.journal, outer.place, key)
+            return Desk(lambda: inner, lambda _: [], nested), inner.checkpoint > 0
+        return Desk(lambda: Shelf.fresh(self.shape, ""), lambda _: [], NoJournal()), False
 
     def _check_saver(self, stops: frozenset[str]) -> None:
         if self.checkpointer is not None:
@@ -267,9 +311,16 @@ class CompiledStateGraph:
             )
 
     def _result(self, run: _Run, ending: Ending, version: str) -> object:
+        self._hold(run, ending)
         shown = result(self.shape, ending.standing, ending.interrupts, version)
         self._keep(run, ending)
         return shown
+
+    @staticmethod
+    def _hold(run: _Run, ending: Ending) -> None:
+        """Let the outer task pause with the run inside it."""
+        if isinstance(run.desk.writer, NestedWriter) and ending.standing.due:
+            current_task("A graph inside another one").hold()
 
     def _keep(self, run: _Run, ending: Ending) -> None:
         if self._shelf is not None and isinstance(run.desk.writer, Writer):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from hitl.engine.effects import Append, Emit, Ending, Load, Look, Settle, Start
+from hitl.engine.nested import NestedWriter
 from hitl.engine.run import run_task
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps
@@ -33,7 +34,7 @@ class Desk:
         self,
         load: Callable[[], Standing],
         look: Callable[[tuple[str, ...]], list[Item]],
-        writer: Writer | NoJournal,
+        writer: Writer | NestedWriter | NoJournal,
     ) -> None:
         self.load = load
         self.look = look

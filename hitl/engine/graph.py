@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Self
 
 from hitl.checkpoint import Checkpointer
+from hitl.engine.ask import current_task
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema, read_schema
@@ -59,8 +60,8 @@ class StateGraph:
 
     def add_node(
         self,
-        node: str | Fn,
-        action: Fn | None = None,
+        node: str | Fn | CompiledStateGraph,
+        action: Fn | CompiledStateGraph | None = None,
         *,
         metadata: Mapping[str, object] | None = None,
         input_schema: object = None,
@@ -72,7 +73,8 @@ class StateGraph:
         Args:
             node: Its name, or the function, which then gives its name to it.
             action: The function: ``fn(state)``, sync or async; it may also ask for
-                ``config``, ``runtime``, ``store`` or ``writer`` by parameter name.
+                ``config``, ``runtime``, ``store`` or ``writer`` by parameter name. Or a
+                compiled graph, which shares the keys that both states have.
             metadata: Yours, kept with the node.
             input_schema: A class that says which channels the node gets, and how.
             approves: Whether it pauses for approvals, so that compiling without a
@@ -87,10 +89,8 @@ class StateGraph:
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
         if isinstance(fn, CompiledStateGraph):
-            raise Misuse(
-                f"Node {name!r} is a compiled graph; graphs inside graphs are not supported yet.",
-                hint="Call its nodes from this graph.",
-            )
+            approves = approves or any(inner.approves for inner in fn.nodes.values())
+            fn, async_action = _as_node(fn)
         if fn is None or not callable(fn):
             raise Misuse(f"Node {name!r} has no function.", hint="add_node('name', function).")
         if name in (START, END) or not name:
@@ -225,7 +225,9 @@ class StateGraph:
             )
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
         shape = replace(shape, prepare=prepare)
-        return CompiledStateGraph(shape, checkpointer or None, store)
+        return CompiledStateGraph(
+            shape, checkpointer or None, store, joins=checkpointer is not False
+        )
 
     def _freeze(
         self, name: str, before: Sequence[str] | str | None, after: Sequence[str] | str | None
@@ -293,7 +295,36 @@ class StateGraph:
                         self._known(end, f"The path_map after {source!r}")
 
 
-def _name(fn: Fn) -> str:
+def _as_node(graph: CompiledStateGraph) -> tuple[Fn, Fn]:
+    """Return the functions, sync and async, of a node that runs a graph.
+
+    It gets the keys of the outer state that it takes as input, and writes those of its output
+    that the outer state has.
+    """
+
+    def given(state: object) -> object:
+        wanted = graph.shape.input.channels
+        if not isinstance(state, Mapping):
+            return {key: getattr(state, key) for key in wanted if hasattr(state, key)}
+        return {key: state[key] for key in wanted if key in state}
+
+    def left(output: object) -> dict[str, object]:
+        outer = current_task("A graph as a node").run.shape.channels
+        known = output if isinstance(output, Mapping) else {}
+        return {key: value for key, value in known.items() if key in outer}
+
+    def node(state: object) -> dict[str, object]:
+        return left(graph.invoke(given(state)))
+
+    async def anode(state: object) -> dict[str, object]:
+        return left(await graph.ainvoke(given(state)))
+
+    return node, anode
+
+
+def _name(fn: Fn | CompiledStateGraph) -> str:
+    if isinstance(fn, CompiledStateGraph):
+        return fn.name
     name = getattr(fn, "__name__", None) or type(fn).__name__
     if name == "<lambda>":
         raise Misuse("A lambda has no name.", hint="add_node('name', lambda state: ...).")

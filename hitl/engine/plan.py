@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hitl.engine.merge import Write, merge
 from hitl.engine.shape import Branch, Node, Shape
@@ -11,14 +12,39 @@ from hitl.errors import InvalidUpdateError, Misuse
 from hitl.ledger import near
 from hitl.values import END, Command, Send
 
-__all__ = ["advance", "check_input", "next_due", "read_goto", "read_return", "read_route"]
+__all__ = [
+    "ParentCommand",
+    "advance",
+    "check_input",
+    "next_due",
+    "read_goto",
+    "read_return",
+    "read_route",
+]
 
 
-def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], list[Due]]:
+class ParentCommand(BaseException):
+    """Ends a run inside a task with a command for the graph around it."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command)
+        self.command = command
+
+
+def read_return(
+    shape: Shape, node: Node, value: object, *, nested: bool = False
+) -> tuple[list[Write], list[Due]]:
     """Return what a node's return value writes and where it sends the run.
+
+    Args:
+        shape: The graph.
+        node: The node.
+        value: What it returned.
+        nested: Whether there is a graph around this one.
 
     Raises:
         InvalidUpdateError: It is neither an update nor a ``Command``.
+        ParentCommand: It is a command for the graph around this one.
     """
     if value is None:
         return [], []
@@ -30,6 +56,8 @@ def read_return(shape: Shape, node: Node, value: object) -> tuple[list[Write], l
     parts = value if isinstance(value, list) and _has_command(value) else [value]
     for part in parts:
         if isinstance(part, Command):
+            if part.graph == Command.PARENT and nested:
+                raise ParentCommand(replace(part, graph=None))
             if part.graph is not None:
                 raise InvalidUpdateError(
                     f"{where} returned Command(graph={part.graph!r}), but there is no graph "

@@ -26,7 +26,7 @@ __all__ = [
     "task_tree",
 ]
 
-_OF_TASKS = ("pause", "result", "intent", "note")
+_OF_TASKS = frozenset({"pause", "result", "intent", "note", "sub"})
 _SPARE = 16_384  # dead characters below which a base is never worth its bytes
 
 
@@ -186,11 +186,8 @@ def apply(standing: Standing, entry: Entry) -> None:
         Damaged: The entry cannot be read.
     """
     try:
-        if entry.kind in CHECKPOINTS:
-            _apply_checkpoint(standing, entry, _table(loads(entry.body)))
-        elif entry.kind in _OF_TASKS:
-            for place, tree in _table(_table(loads(entry.body))["tasks"]).items():
-                _apply_task(standing.record(int(place)), _table(tree))
+        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS:
+            _apply_body(standing, entry.kind, _table(loads(entry.body)), entry)
     except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
         why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
         raise Damaged(
@@ -199,6 +196,14 @@ def apply(standing: Standing, entry: Entry) -> None:
             thread=standing.thread,
             seq=entry.seq,
         ) from error
+
+
+def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
+    if kind in CHECKPOINTS:
+        _apply_checkpoint(standing, entry, body)
+        return
+    for place, tree in _table(body["tasks"]).items():
+        _apply_task(standing.record(int(place)), _table(tree), entry)
 
 
 def _table(tree: Json) -> dict[str, Json]:
@@ -283,7 +288,7 @@ def _read_due(tree: Json) -> Due:
     return (str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1]))
 
 
-def _apply_task(record: Record, tree: dict[str, Json]) -> None:
+def _apply_task(record: Record, tree: dict[str, Json], entry: Entry) -> None:
     if "w" in tree:
         pairs = [_rows(pair) for pair in _rows(tree["w"])]
         writes = [(str(key), unpack(value)) for key, value in pairs]
@@ -298,6 +303,10 @@ def _apply_task(record: Record, tree: dict[str, Json]) -> None:
     record.notes.update(_table(tree.get("notes", {})))
     for key, intent in _table(tree.get("intents", {})).items():
         record.intents[key] = _read_intent(_table(intent))
+    for key, entries in _table(tree.get("sub", {})).items():
+        inner = record.subs.setdefault(key, Standing())
+        for kind, body in map(_rows, _rows(entries)):
+            _apply_body(inner, str(kind), _table(body), entry)
 
 
 def _apply_ask(record: Record, tree: dict[str, Json]) -> None:

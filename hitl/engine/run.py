@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from hitl.engine.plan import ParentCommand
 from hitl.engine.task import CURRENT, Pause, Task
 from hitl.errors import Broken, Misuse
 
@@ -19,7 +20,10 @@ def run_task(task: Task) -> Task:
     """
     token = CURRENT.set(task)
     try:
-        value = task.start()
+        try:
+            value = task.start()
+        except ParentCommand as up:
+            value = up.command
         if value is not None and type(value) is not dict and inspect.isawaitable(value):
             raise _needs_async(task, value)
         for branch in task.finish(value):
@@ -47,7 +51,10 @@ async def arun_task(task: Task) -> Task:
     token = CURRENT.set(task)
     in_place = task.node.is_async or task.node.afn is not None
     try:
-        value = await _call(lambda: task.start(awaited=True), in_place=in_place)
+        try:
+            value = await _call(lambda: task.start(awaited=True), in_place=in_place)
+        except ParentCommand as up:
+            value = up.command
         for branch in task.finish(value):
             # A sync path function of an async node is taken to be quick, as its edges are.
             ask = task.asking(branch)
@@ -91,13 +98,13 @@ def _needs_async(task: Task, value: object) -> Misuse:
 
 
 def _check_pause(task: Task) -> None:
-    if task.asked is None:
+    if not task.paused:
         raise Broken(f"Node {task.node.name!r} paused without a question.")
 
 
 def _take_error(task: Task, error: Exception) -> None:
     # The record decides: a task that turned its pause into another error still pauses.
-    if task.asked is None:
+    if not task.paused:
         task.error = error
         error.add_note(f"In node {task.node.name!r}, task {task.place}, of the graph's run.")
     else:
@@ -107,5 +114,5 @@ def _take_error(task: Task, error: Exception) -> None:
 def _take_group(task: Task, group: BaseExceptionGroup[BaseException]) -> None:
     """Take the pause that a task group wrapped; anything beside it that is graver goes on."""
     _, rest = group.split((Pause, Exception))
-    if task.asked is None or rest is not None:
+    if not task.paused or rest is not None:
         raise group

@@ -75,11 +75,21 @@ class Intent:
 
 @dataclass(slots=True)
 class Record:
-    """What one task of the current superstep has left in the log so far."""
+    """What one task of the current superstep has left in the log so far.
+
+    Attributes:
+        asked: Its questions, in order.
+        notes: Results of ``step`` and of calls, packed, by key.
+        intents: Calls that were about to start, by key.
+        subs: Where the runs inside it stand, by key.
+        done: What it leaves, once it is finished.
+        error: What it last failed with.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     notes: dict[str, Json] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
+    subs: dict[str, Standing] = field(default_factory=dict)
     done: Done | None = None
     error: str | None = None
 

@@ -40,7 +40,7 @@ from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.task import RunFacts, Task
-from hitl.engine.waits import delivered, interrupts, ready
+from hitl.engine.waits import delivered, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
 from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
@@ -202,7 +202,7 @@ def _refuse_clashes(
 
 
 def _good(task: Task) -> bool:
-    return task.error is None and task.asked is None
+    return task.error is None and not task.paused
 
 
 def _tell(request: Request, tasks: Iterable[Task]) -> Part:
@@ -229,7 +229,7 @@ def _end_step(
 ) -> Generator[Effect, object, bool]:
     """Merge what all tasks wrote, and commit the superstep's end; return whether it has one."""
     for task in tasks:
-        if task.error is not None or task.asked is not None:
+        if task.error is not None or task.paused:
             return False
     due, left = standing.due, _left(standing, last)
     if left is None:
@@ -241,7 +241,7 @@ def _end_step(
         blame(last, error)
         return False
     stop = not standing.due or _stops(request, due, standing.due)
-    if not standing.due and standing.items:
+    if not standing.due and standing.items and not facts.nested:
         _sweep(standing, moves)
     yield from commit_draft(standing, draft, tuple(moves.values()), "release" if stop else None)
     if request.modes:
@@ -306,14 +306,15 @@ def _leave(
 ) -> Part:
     """Commit a superstep that cannot end: what was asked, what failed, what is done."""
     if saved:
-        kind = "pause" if any(task.asked is not None for task in tasks) else "result"
+        kind = "pause" if any(task.paused for task in tasks) else "result"
         yield from commit_tasks(standing, kind, last, "release")
     yield from _tell(request, last)
-    paused = [task for task in tasks if task.asked is not None]
+    paused = [task for task in tasks if task.paused]
     if "updates" in request.modes:
         for task in paused:
-            assert task.asked is not None
-            yield Emit("updates", {INTERRUPT: (Interrupt(task.asked.value, task.asked.id),)})
+            asked = waiting(standing.items, task.record)
+            shown = tuple(Interrupt(one.value, one.id) for one in asked)
+            yield Emit("updates", {INTERRUPT: shown})
     if "values" in request.modes and paused:
         yield Emit("values", standing)
     for task in paused:
@@ -324,6 +325,6 @@ def _leave(
                 RuntimeWarning,
                 stacklevel=2,
             )
-    errors = [task.error for task in tasks if task.error is not None and task.asked is None]
+    errors = [task.error for task in tasks if task.error is not None and not task.paused]
     if errors:
         raise errors[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hitl.engine.merge import merge, own
-from hitl.engine.plan import read_return, read_route
+from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
@@ -19,7 +19,7 @@ from hitl.errors import Misuse, NoCheckpointer
 from hitl.ledger import Ask, answer, answered, items_of
 from hitl.values import Config, Item, ItemChange, Json, derive
 
-__all__ = ["CURRENT", "Journal", "Pause", "RunFacts", "Task"]
+__all__ = ["CURRENT", "Journal", "ParentCommand", "Pause", "RunFacts", "Task"]
 
 
 class Pause(BaseException):
@@ -52,7 +52,12 @@ class Journal(Protocol):
 
 @dataclass(slots=True)
 class RunFacts:
-    """What all tasks of a run share."""
+    """What all tasks of a run share.
+
+    Attributes:
+        nested: Whether it runs inside a task of another run.
+        path: Names of the nodes around it, each with a slash behind.
+    """
 
     shape: Shape
     thread: str
@@ -63,6 +68,8 @@ class RunFacts:
     items: dict[str, Item]
     now: Callable[[], float]
     lost_calls: frozenset[str] = frozenset()
+    nested: bool = False
+    path: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +93,8 @@ class Task:
         error: What it raised.
         raw: What the node returned, for those who watch.
         swallowed: Whether it went on after its pause, or ended with another error.
+        subs: How many runs it has begun inside it in this execution.
+        held: Whether a run inside it paused.
     """
 
     place: int
@@ -105,6 +114,13 @@ class Task:
     error: Exception | None = None
     raw: object = None
     swallowed: bool = False
+    subs: int = 0
+    held: bool = False
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it waits: for an answer of its own, or with a run inside it."""
+        return self.asked is not None or self.held
 
     @property
     def id(self) -> str:
@@ -136,12 +152,12 @@ class Task:
 
     def finish(self, value: object) -> list[Branch]:
         """Take what the node returned; return the branches that are still to be asked."""
-        if self.asked is not None:
+        if self.paused:
             self.swallowed = True
             return []
         self.raw = value
         shape = self.run.shape
-        self.writes, self.goto = read_return(shape, self.node, value)
+        self.writes, self.goto = read_return(shape, self.node, value, nested=self.run.nested)
         for target in shape.edges.get(self.node.name, ()):
             self.goto.append((target, NO_ARG))
         return list(shape.branches.get(self.node.name, ()))
@@ -183,7 +199,7 @@ class Task:
                 hint="compile(checkpointer=SqliteSaver('runs.db')), or InMemorySaver() in tests.",
                 node=self.node.name,
             )
-        if self.asked is not None:
+        if self.paused:
             raise Pause
         number, self.asks = self.asks, self.asks + 1
         own = [asked for asked in self.record.asked if not asked.lost]
@@ -207,9 +223,23 @@ class Task:
             for index in range(len(asks))
         )
         self.new_items = items_of(
-            asks, ids, interrupt, thread=run.thread, path=self.node.name, at=run.now()
+            asks, ids, interrupt, thread=run.thread, path=run.path + self.node.name, at=run.now()
         )
         self.asked = Asked(interrupt, value(ids), ids)
+        self._mark_bodies()
+
+    def hold(self) -> None:
+        """Pause, because a run inside this task has paused.
+
+        Raises:
+            Pause: Always.
+        """
+        self.held = True
+        self._mark_bodies()
+        raise Pause
+
+    def _mark_bodies(self) -> None:
+        """Note that the bodies of calls paused, so that entering them again is right."""
         for key, intent in self.record.intents.items():
             if key not in self.record.notes:
                 intent.paused = True
@@ -221,7 +251,7 @@ class Task:
             Misuse: The code has changed the order of its steps since the note was taken.
             Pause: The task has paused already, and something swallowed that.
         """
-        if self.asked is not None:
+        if self.paused:
             raise Pause
         number, self.steps = self.steps, self.steps + 1
         key = f"step:{number}:{name}"

@@ -120,13 +120,18 @@ def _with_finished(shape: Shape, standing: Standing) -> Mapping[str, object]:
     return {**standing.values, **changed}
 
 
+def _everything(record: Record) -> list[Asked]:
+    inner = [one for sub in record.subs.values() for one in sub.records.values()]
+    return [*record.asked, *(asked for one in inner for asked in _everything(one))]
+
+
 def _task(standing: Standing, place: int, node: str, *, past: bool) -> PregelTask:
     record = standing.records.get(place) or Record()
     asked: Sequence[Asked] = ()
     if past:
-        asked = record.asked
+        asked = _everything(record)
     elif record.done is None:
-        asked = waiting(standing, record)
+        asked = waiting(standing.items, record)
     return PregelTask(
         id=derive(standing.salt, "task", standing.checkpoint, node, place),
         name=node,

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from hitl.engine.standing import Asked, Intent, Record, Standing
 from hitl.errors import OutcomeUnknown
 from hitl.ledger import Ask, items_of, move
 from hitl.values import Interrupt, Item, ItemChange, derive, fingerprint
 
-__all__ = ["delivered", "interrupts", "lost", "outcome_asks", "ready", "refuse_lost", "waiting"]
+__all__ = [
+    "delivered",
+    "has_lost",
+    "interrupts",
+    "lost",
+    "outcome_asks",
+    "ready",
+    "refuse_lost",
+    "waiting",
+]
 
 
-def waiting(standing: Standing, record: Record) -> list[Asked]:
-    """Return the questions of a task that have not been answered in full."""
-    return [
+Items = Mapping[str, Item]
+
+
+def waiting(items: Items, record: Record) -> list[Asked]:
+    """Return the questions of a task that have not been answered in full, nested ones last."""
+    own = [
         asked
         for asked in record.asked
-        if any(standing.items[id].decision is None for id in asked.items if id in standing.items)
+        if any(items[id].decision is None for id in asked.items if id in items)
     ]
+    for inner in record.subs.values():
+        own.extend(_waiting_in(items, inner))
+    return own
+
+
+def _waiting_in(items: Items, standing: Standing) -> Iterator[Asked]:
+    for place in sorted(standing.records):
+        record = standing.records[place]
+        if record.done is None:
+            yield from waiting(items, record)
 
 
 def interrupts(standing: Standing) -> tuple[Interrupt, ...]:
     """Return everything that waits for a human on a thread, in the order of its tasks."""
     if not standing.records:
         return ()
-    return tuple(
-        Interrupt(asked.value, asked.id)
-        for place in sorted(standing.records)
-        if standing.records[place].done is None
-        for asked in waiting(standing, standing.records[place])
-    )
+    waits = _waiting_in(standing.items, standing)
+    return tuple(Interrupt(asked.value, asked.id) for asked in waits)
 
 
 def lost(record: Record) -> list[tuple[str, Intent]]:
@@ -45,19 +63,44 @@ def lost(record: Record) -> list[tuple[str, Intent]]:
     ]
 
 
-def ready(standing: Standing) -> list[int]:
-    """Return the places of the tasks that can run now."""
+def has_lost(standing: Standing) -> bool:
+    """Return whether a call of a task, or of a run inside one, left no result."""
+    return any(
+        lost(record) or (record.done is None and any(map(has_lost, record.subs.values())))
+        for record in standing.records.values()
+    )
+
+
+def ready(standing: Standing, items: Items | None = None) -> list[int]:
+    """Return the places of the tasks that can run now.
+
+    Args:
+        standing: Where a run stands.
+        items: The thread's live items; the standing's own where None.
+    """
     if not standing.records:
         return list(range(len(standing.due)))
+    known = standing.items if items is None else items
     return [
         place
         for place in range(len(standing.due))
-        if (record := standing.records.get(place)) is None
-        or (record.done is None and not waiting(standing, record) and not lost(record))
+        if (record := standing.records.get(place)) is None or _is_ready(record, known)
     ]
 
 
-def outcome_asks(standing: Standing, at: float) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
+def _is_ready(record: Record, items: Items) -> bool:
+    if record.done is not None or lost(record):
+        return False
+    if any(items[id].decision is None for ask in record.asked for id in ask.items if id in items):
+        return False
+    # A task with runs inside goes on as soon as one of them can; the others pause again.
+    open_runs = [inner for inner in record.subs.values() if inner.due]
+    return not open_runs or any(ready(inner, items) or has_lost(inner) for inner in open_runs)
+
+
+def outcome_asks(
+    standing: Standing, at: float, path: str = ""
+) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
     """Return the questions to put for calls whose outcome is not known, by place.
 
     With them go the changes of items: the new items, and the lost calls' own.
@@ -66,7 +109,7 @@ def outcome_asks(standing: Standing, at: float) -> tuple[dict[int, list[Asked]],
     changes: list[ItemChange] = []
     for place, record in standing.records.items():
         for key, intent in lost(record):
-            question, items = _outcome(standing, place, key, intent, at)
+            question, items = _outcome(standing, place, key, intent, at, path)
             asked.setdefault(place, []).append(question)
             changes.extend(ItemChange(item) for item in items)
             own = standing.items.get(intent.item)
@@ -76,7 +119,7 @@ def outcome_asks(standing: Standing, at: float) -> tuple[dict[int, list[Asked]],
 
 
 def _outcome(
-    standing: Standing, place: int, key: str, intent: Intent, at: float
+    standing: Standing, place: int, key: str, intent: Intent, at: float, path: str
 ) -> tuple[Asked, list[Item]]:
     node = standing.due[place][0]
     position = ("outcome", standing.checkpoint, place, key, intent.attempt)
@@ -95,7 +138,7 @@ def _outcome(
         ("respond", "retry", "reject"),
         call_id=str(subject.pop("call_id", None) or ""),
     )
-    items = items_of([ask], [id], id, thread=standing.thread, path=node, at=at)
+    items = items_of([ask], [id], id, thread=standing.thread, path=path + node, at=at)
     value = {
         "outcome_unknown": {"id": id, **subject},
         "allowed_decisions": list(ask.allowed),
@@ -127,7 +170,7 @@ def refuse_lost(standing: Standing) -> OutcomeUnknown:
     ids = [item.id for item in items]
     settled = all(item.decision is not None for item in items)
     what = (
-        "is settled; invoke(None, config) delivers it"
+        "is settled or not asked about yet; invoke(None, config) goes on with it"
         if settled
         else (f"is not: respond, retry or reject item {', '.join(ids)}")
     )

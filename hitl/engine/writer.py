@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from hitl.checkpoint import Checkpointer, activate, new_owner, retire
 from hitl.engine.effects import Append
+from hitl.engine.journal import Entries, TaskJournal
 from hitl.engine.keeper import keep, let_go
-from hitl.engine.record import intent_tree, record_body
 from hitl.engine.standing import Intent
 from hitl.errors import HitlError, NoCheckpointer, Stale
 from hitl.values import LIVE, RUN_KINDS, Commit, Draft, Item, ItemChange, Json, Receipt
@@ -54,15 +54,13 @@ class NoJournal:
         raise NoCheckpointer("This graph was compiled without a checkpointer.")
 
 
-class Writer:
+class Writer(TaskJournal):
     """The journal of a run that is saved.
 
     Args:
         store: Where the thread is kept.
         thread: Its id.
     """
-
-    saved = True
 
     def __init__(self, store: Checkpointer, thread: str) -> None:
         self.store = store
@@ -86,34 +84,13 @@ class Writer:
         with self._lock:
             return self._append(effect.entries, effect.items, effect.lease, effect.decision)
 
-    def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
-        """Commit that a call is about to start, together with the moves of its items."""
-        body = record_body({place: {"intents": {key: intent_tree(intent)}}})
-        self._task_entry("intent", body, moves)
+    def write(self, entries: Entries, moves: Sequence[ItemChange]) -> Receipt:
+        """Commit entries of a running task: their kinds and bodies.
 
-    def note(self, place: int, key: str, value: Json) -> None:
-        """Commit the result of something that must not run twice."""
-        self._task_entry("note", record_body({place: {"notes": {key: value}}}), ())
-
-    async def aintent(
-        self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]
-    ) -> None:
-        """Commit that a call is about to start, without blocking the event loop."""
-        await self._off_loop(lambda: self.intent(place, key, intent, moves))
-
-    async def anote(self, place: int, key: str, value: Json) -> None:
-        """Commit a result, without blocking the event loop."""
-        await self._off_loop(lambda: self.note(place, key, value))
-
-    async def _off_loop(self, commit: Callable[[], None]) -> None:
-        if not self.blocking:
-            commit()
-            return
-        import asyncio
-
-        await asyncio.to_thread(commit)
-
-    def _task_entry(self, kind: str, body: str, moves: Sequence[ItemChange]) -> None:
+        Raises:
+            Stale: The run is over.
+            Stale, Conflict, StoreFailed: See ``Checkpointer.append``.
+        """
         with self._lock:
             if self._closed or self.fence is None:
                 raise Stale(
@@ -121,12 +98,14 @@ class Writer:
                     hint="What it was about to start has not been started.",
                     thread=self.thread,
                 )
-            self._append((Draft(kind, body),), tuple(moves), None, False)
+            drafts = tuple([Draft(kind, body) for kind, body in entries])
+            receipt = self._append(drafts, tuple(moves), None, False)
             for change in moves:
                 if change.item.state in LIVE:
                     self.items[change.item.id] = change.item
                 else:
                     self.items.pop(change.item.id, None)
+            return receipt
 
     def _append(
         self,

@@ -29,7 +29,7 @@ __all__ = [
 CHECKPOINTS = frozenset({"input", "step", "update", "fork"})
 """Kinds of entries that are checkpoints: a state to read, to resume from, to fork."""
 
-RUN_KINDS = CHECKPOINTS | {"pause", "result", "intent", "note"}
+RUN_KINDS = CHECKPOINTS | {"pause", "result", "intent", "note", "sub"}
 """Kinds that only the thread's one running writer appends; all others are decisions."""
 
 LIVE = frozenset({"pending", "decided", "cleared", "started", "uncertain"})

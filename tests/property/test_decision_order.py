@@ -86,7 +86,7 @@ def allowed(rule: Any) -> list[str]:
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     names = draw(st.lists(st.sampled_from(list(EFFECTS)), min_size=1, max_size=5))
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"name": name, "args": {"x": index}, "id": draw(st.sampled_from(["a", "b", f"c{index}"]))}
         for index, name in enumerate(names)
     ]
@@ -177,11 +177,11 @@ class World:
     def items(self) -> dict[int, Any]:
         with self.store() as store:
             found = store.items(thread="t", limit=100)
-        return {item.rules["call"]: item for item in found if item.kind == "action"}
+        return {int(str(item.rules["call"])): item for item in found if item.kind == "action"}
 
     def refuse(self, number: int) -> None:
         """Give an answer that cannot be taken; nothing may change."""
-        answers = [
+        answers: list[dict[str, Any]] = [
             {"0" * 32: {"type": "approve"}},
             {"decisions": [{"type": "approve"}] * 9},
             {item.id: {"type": "aprove"} for item in self.items().values()},
@@ -212,8 +212,8 @@ def live(world: World, plan: Plan) -> Any:
     for group in plan.groups:
         assert output.interrupts
         ids = {index: item.id for index, item in world.items().items()}
-        answer = {ids[index]: plan.decisions[index] for index in group}
-        output = world.go(Command(resume=answer), bool)  # by id, so that a repeat is harmless
+        by_id = {ids[index]: plan.decisions[index] for index in group}
+        output = world.go(Command(resume=by_id), bool)  # by id, so that a repeat is harmless
     return output
 
 

@@ -21,7 +21,8 @@ CALLS = [
 
 class World:
     def __init__(self, store, mode="batched"):
-        self.ran, self.store, self.mode = [], store, mode
+        self.ran: list = []
+        self.store, self.mode = store, mode
 
     def gate(self):
         @tool
@@ -134,6 +135,6 @@ def test_wrong_use_fails_before_anything_runs():
     with pytest.raises(EmptyInputError):
         gate.resume("never seen")
     with pytest.raises(Misuse, match="checkpointer"):
-        Gate([], interrupt_on={}, store="calls.db")
+        Gate([], interrupt_on={}, store="calls.db")  # type: ignore[arg-type]
     with pytest.raises(Misuse, match="not there"):
         Gate([], interrupt_on={"pay": True}, store=InMemorySaver())

@@ -55,7 +55,7 @@ def named(name, log):
 
 
 def test_hooks_before_run_in_order_and_hooks_after_in_reverse():
-    log = []
+    log: list = []
     create_agent(ScriptedModel(["hi"]), middleware=[named("a", log), named("b", log)]).invoke(
         {"messages": "go"}
     )
@@ -148,6 +148,22 @@ def test_wrong_parts_are_refused_when_the_agent_is_made():
             ScriptedModel(["x"]), [look], middleware=[HumanInTheLoopMiddleware({}) for _ in "ab"]
         )
     with pytest.raises(Misuse, match="no AgentMiddleware"):
-        create_agent(ScriptedModel(["x"]), middleware=[HumanInTheLoopMiddleware])
+        create_agent(ScriptedModel(["x"]), middleware=[HumanInTheLoopMiddleware])  # type: ignore[list-item]
     with pytest.raises(Misuse, match="too alike"):
         create_agent(ScriptedModel(["x"]), [look, look], checkpointer=InMemorySaver())
+
+
+def test_a_turn_whose_tools_return_directly_ends_the_run():
+    @tool(return_direct=True)
+    def answer(n: int) -> str:
+        """Answer."""
+        return f"it is {n}"
+
+    def turn(*names):
+        calls = [{"name": name, "args": {"n": 1}, "id": name} for name in names]
+        return ScriptedModel([{"tool_calls": calls}, "done"])
+
+    output = create_agent(turn("answer"), [look, answer]).invoke({"messages": "go"})
+    assert output["messages"][-1].content == "it is 1"
+    output = create_agent(turn("answer", "look"), [look, answer]).invoke({"messages": "go"})
+    assert output["messages"][-1].content == "done"

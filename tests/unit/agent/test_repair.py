@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hitl.agent.messages import AIMessage, HumanMessage, ToolMessage, add_messages
-from hitl.agent.repair import repair, repaired
+from hitl.agent.repair import repair
+from hitl.agent.repair import repaired as repaired_or_none
 from hitl.agent.turns import result_id
 
 
+def repaired(messages, lost=frozenset()) -> Any:
+    return repaired_or_none(messages, lost)
+
+
 def turn(*ids, id="m", bad=()):
-    calls = [{"name": "t", "args": {}, "id": one} for one in ids]
-    wrong = [{"name": None, "args": "{", "id": one, "error": "", "type": "x"} for one in bad]
+    calls: Any = [{"name": "t", "args": {}, "id": one} for one in ids]
+    wrong: Any = [{"name": None, "args": "{", "id": one, "error": "", "type": "x"} for one in bad]
     return AIMessage("", id=id, tool_calls=calls, invalid_tool_calls=wrong)
 
 
@@ -20,7 +27,7 @@ def answer(call_id, text="done", id=None):
     return ToolMessage(text, tool_call_id=call_id, id=id)
 
 
-def told(messages):
+def told(messages: Any):
     return [(m.type, m.tool_call_id if m.type == "tool" else m.content) for m in messages]
 
 
@@ -69,7 +76,7 @@ def test_a_lost_call_is_not_said_to_be_undone():
 
 def test_new_input_comes_behind_the_answers():
     old = [HumanMessage("go", id="h"), turn("a")]
-    writes = repair({"messages": old}, {"messages": "never mind", "n": 1}, frozenset())
+    writes: Any = repair({"messages": old}, {"messages": "never mind", "n": 1}, frozenset())
     after = add_messages(old, writes["messages"])
     assert [m.type for m in after] == ["human", "ai", "tool", "human"]
     assert writes["n"] == 1
@@ -80,7 +87,7 @@ IDS = st.sampled_from(["a", "b", "c"])
 
 @given(st.lists(st.one_of(st.lists(IDS, max_size=3), IDS, st.none()), max_size=8))
 def test_whatever_stands_there_a_repaired_history_is_whole_and_loses_nothing(parts):
-    messages = []
+    messages: Any = []
     for number, part in enumerate(parts):
         if part is None:
             messages.append(HumanMessage("x", id=str(number)))
@@ -94,4 +101,4 @@ def test_whatever_stands_there_a_repaired_history_is_whole_and_loses_nothing(par
     for place, message in enumerate(whole):
         calls = message.tool_calls if isinstance(message, AIMessage) else []
         behind = whole[place + 1 : place + 1 + len(calls)]
-        assert sorted(c["id"] for c in calls) == sorted(m.tool_call_id for m in behind)
+        assert sorted(str(c["id"]) for c in calls) == sorted(m.tool_call_id for m in behind)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 from hitl.agent.review import CLOSED, CallReview, Review, accepted, join_reviews, mark
 from hitl.codec import pack, unpack
 from hitl.errors import Refused
-from hitl.values import Decision, Item
+from hitl.values import Decision, Item, ToolCall
 
-CALL = {"name": "pay", "args": {"n": 1}, "id": "1"}
-EDITED = {**CALL, "args": {"n": 2}}
+CALL: ToolCall = {"name": "pay", "args": {"n": 1}, "id": "1"}
+EDITED: ToolCall = {**CALL, "args": {"n": 2}}
 
 
 def item(id="i", call=CALL, state="cleared", type="approve", edit=None):
-    payload = {} if edit is None else {"edited_action": {"name": "pay", "args": edit["args"]}}
+    payload: Any = {} if edit is None else {"edited_action": {"name": "pay", "args": edit["args"]}}
     return Item(
         id,
         "t",
@@ -80,10 +81,11 @@ def test_of_two_reviews_of_a_turn_the_stricter_verdict_holds_and_both_are_needed
     one = Review("m", (CallReview("free", "f"), asked(CALL, "1"), CLOSED), ("a",))
     two = Review("m", (asked(CALL, "2"), asked(CALL, "3"), CallReview("free", "f")), ("b",))
     joined = join_reviews(one, two)
+    assert joined is not None
     assert [c.verdict for c in joined.calls] == ["asked", "asked", "closed"]
     assert joined.calls[1].items == ("1", "3")
     assert joined.gates == ("a", "b")
-    assert join_reviews(one, Review("n", ())).message == "n"
+    assert join_reviews(one, Review("n", ())) == Review("n", ())
 
 
 def test_a_review_is_stored_whole():

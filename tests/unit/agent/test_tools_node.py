@@ -28,7 +28,7 @@ def call(name, id="1", **args):
 
 class World:
     def __init__(self, wrap=None, rules=None, mode="batched", effect="effect", calls=None):
-        self.ran = []
+        self.ran: list = []
         self.saver = InMemorySaver()
         self.wrap, self.rules, self.mode = wrap, rules or {}, mode
         self.calls = calls or [call("pay", n=1)]

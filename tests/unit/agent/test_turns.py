@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hitl.agent.messages import AIMessage, HumanMessage, ToolMessage
 from hitl.agent.turns import answers_of, find_turn, last_turn, result_id, unanswered
 
 
 def turn(*ids, id="m"):
-    calls = [{"name": "t", "args": {"n": n}, "id": one} for n, one in enumerate(ids)]
+    calls: Any = [{"name": "t", "args": {"n": n}, "id": one} for n, one in enumerate(ids)]
     return AIMessage("", id=id, tool_calls=calls)
 
 
@@ -16,7 +18,7 @@ def answer(call_id, text="", id=None):
 
 
 def open_calls(*messages):
-    return [index for index, _ in unanswered(messages, last_turn(messages))]
+    return [index for index, _ in unanswered(messages, last_turn(messages) or 0)]
 
 
 def test_calls_without_an_answer_are_open_in_their_order():
