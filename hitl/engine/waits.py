@@ -168,12 +168,12 @@ def refuse_lost(standing: Standing) -> OutcomeUnknown:
     """Return the error for new input on a thread that holds a call of unknown outcome."""
     items = [item for item in standing.items.values() if item.kind == "outcome"]
     ids = [item.id for item in items]
-    settled = all(item.decision is not None for item in items)
-    what = (
-        "is settled or not asked about yet; invoke(None, config) goes on with it"
-        if settled
-        else (f"is not: respond, retry or reject item {', '.join(ids)}")
-    )
+    if not items:
+        what = "was not asked about yet; invoke(None, config) does"
+    elif all(item.decision is not None for item in items):
+        what = "is settled; invoke(None, config) delivers it"
+    else:
+        what = f"is not: respond, retry or reject item {', '.join(ids)}"
     return OutcomeUnknown(
         f"Thread {standing.thread!r} holds a call that was started and left no result; new "
         "input would close it unseen.",

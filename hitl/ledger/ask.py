@@ -28,7 +28,10 @@ class Ask:
 def items_of(
     asks: Sequence[Ask], ids: Sequence[str], interrupt: str, *, thread: str, path: str, at: float
 ) -> list[Item]:
-    """Return the items of one question, all pending."""
+    """Return the items of one question, all pending.
+
+    Listings go by the time of asking: a microsecond for each place keeps a turn in its order.
+    """
     return [
         Item(
             id=id,
@@ -42,7 +45,7 @@ def items_of(
             rules=dict(ask.rules),
             path=path,
             call_id=ask.call_id,
-            asked_at=at,
+            asked_at=at + index * 1e-6,
         )
         for index, (ask, id) in enumerate(zip(asks, ids, strict=True))
     ]

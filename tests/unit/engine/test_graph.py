@@ -57,10 +57,6 @@ def build(**nodes):
         (lambda g: g.add_edge(START, "a").compile("runs.db"), "is a str"),
         (lambda g: g.add_edge(START, "a").compile(interrupt_before=["b"]), "no node"),
         (lambda g: g.add_edge(START, "a").compile(interrupt_after="b"), "no node"),
-        (
-            lambda g: g.add_node("sub", build(x=nothing).add_edge(START, "x").compile()),
-            "not supported yet",
-        ),
     ],
 )
 def test_a_wrong_graph_is_refused_when_it_is_built(act, words):
