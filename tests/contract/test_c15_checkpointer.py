@@ -97,3 +97,53 @@ def test_c15_a_pause_outlives_the_objects_that_made_it(run, tmp_path):
 
 def test_c15_the_memory_saver_has_both_of_its_names():
     assert MemorySaver is InMemorySaver
+
+
+def delegating(saver, ran):
+    """An agent whose tool runs another agent, which has approvals and no saver of its own."""
+    helper, model = make(None, ran)
+
+    @tool
+    async def delegate(what: str) -> str:
+        """Let the helper do it."""
+        return (await helper.ainvoke({"messages": what}))["messages"][-1].text
+
+    @tool
+    def delegate_here(what: str) -> str:
+        """Let the helper do it."""
+        return helper.invoke({"messages": what})["messages"][-1].text
+
+    def build(name: str):
+        script = [{"tool_calls": [{"name": name, "args": {"what": "write"}}]}, "All done."]
+        return create_agent(ScriptedModel(script), [delegate, delegate_here], checkpointer=saver)
+
+    return build, model
+
+
+def test_c15_a_nested_agent_uses_the_saver_of_the_root(run, saver):
+    ran: list[str] = []
+    config = {"configurable": {"thread_id": "t"}}
+    build, _ = delegating(saver, ran)
+    paused = run(build("delegate_here"), INPUT, config, version="v2")
+    assert paused.interrupts[0].value["action_requests"][0]["name"] == "write_file"
+    assert ran == []
+    build, model = delegating(saver, ran)  # as in another process
+    ended = run(build("delegate_here"), APPROVE, config, version="v2")
+    assert ended.value["messages"][-1].text == "All done."
+    assert ran == ["a"]
+    assert len(model.calls) == 1  # what was proposed before the pause is not asked for again
+
+
+def test_c15_a_nested_async_agent_uses_the_saver_of_the_root(saver):
+    import asyncio
+
+    async def go():
+        ran: list[str] = []
+        config = {"configurable": {"thread_id": "t"}}
+        build, _ = delegating(saver, ran)
+        assert (await build("delegate").ainvoke(INPUT, config, version="v2")).interrupts
+        ended = await delegating(saver, ran)[0]("delegate").ainvoke(APPROVE, config, version="v2")
+        assert ended.interrupts == ()
+        assert ran == ["a"]
+
+    asyncio.run(go())

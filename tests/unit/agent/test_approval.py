@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hitl import (
     Command,
     HumanInTheLoopMiddleware,
     InMemorySaver,
+    RemoveMessage,
     ScriptedModel,
     create_agent,
     tool,
@@ -287,3 +289,62 @@ def test_outside_a_run_a_turn_without_gated_calls_needs_no_review():
 
     turn = AIMessage("", id="m", tool_calls=[call("look", n=1)])
     assert gate({"pay": True}).after_model({"messages": [turn]}, Runtime()) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rejection_of_what_was_asked_again_holds_whatever_the_rule_says_by_then(mode):
+    said = []
+
+    def when(request):
+        said.append(request.tool_call["args"]["n"] == 1000 and True not in said)
+        return said[-1]
+
+    def both():
+        rule = {"allowed_decisions": ["reject"], "when": when}
+        return gate({"pay": True}, mode), gate({"pay": rule}, mode, Second)
+
+    world = World(call("pay", n=1))
+    output = world.go("go", *both())
+    output = world.go(decide(output, edit("pay", n=1000)), *both())
+    assert requests(output)[0]["description"].startswith("The edit was not run:")
+    output = world.go(decide(output, REJECT), *both())
+    assert world.ran == []
+    assert "rejected" in results(output)[0]
+
+
+class Removes(AgentMiddleware):
+    """Takes the answers out of the history again, and goes to the tools."""
+
+    def after_model(self, state, runtime):
+        answers = [m for m in state["messages"] if m.type == "tool"]
+        if answers:
+            return {"messages": [RemoveMessage(m.id) for m in answers], "jump_to": "tools"}
+        return None
+
+
+def test_a_rejected_call_stays_closed_where_its_answer_is_taken_away():
+    world = World(call("pay", n=1))
+    output = world.go("go", Removes(), gate({"pay": True}))
+    output = world.go(decide(output, REJECT), Removes(), gate({"pay": True}))
+    assert world.ran == []
+    assert not output.interrupts
+    assert "no approval that could be used" in results(output)[0]
+
+
+class Changes(AgentMiddleware):
+    """Changes the call in the model's message after it was approved."""
+
+    def after_model(self, state, runtime):
+        turn = state["messages"][-1]
+        if turn.tool_calls:
+            return {"messages": [replace(turn, tool_calls=[call("pay", n=50)])]}
+        return None
+
+
+def test_an_approval_does_not_pass_to_a_call_that_no_rule_would_ask_about():
+    rule = {"allowed_decisions": ["approve"], "when": lambda r: r.tool_call["args"]["n"] < 10}
+    world = World(call("pay", n=1))
+    output = world.go("go", Changes(), gate({"pay": rule}))
+    output = world.go(decide(output, APPROVE), Changes(), gate({"pay": rule}))
+    assert world.ran == []
+    assert "no approval that could be used" in results(output)[0]

@@ -290,7 +290,8 @@ async def test_a_call_that_is_cancelled_after_its_start_is_not_started_again():
     assert log == [1]
 
 
-def test_one_approval_runs_one_call_however_often_it_is_sent_to_the_tools():
+@pytest.mark.parametrize("threads", [1, 4])
+def test_one_approval_runs_one_call_however_often_it_is_sent_to_the_tools(threads):
     ran: list = []
 
     @tool
@@ -304,7 +305,8 @@ def test_one_approval_runs_one_call_however_often_it_is_sent_to_the_tools():
     turn = output.value["messages"][-1].id
     again = [Send("tools", {"message": turn, "index": 0})] * 2
     with suppress(HitlError):
-        go(app, Command(resume=approve(output).resume, goto=again))
+        config = {**CONFIG, "max_concurrency": threads}
+        app.invoke(Command(resume=approve(output).resume, goto=again), config)
     with suppress(HitlError):
         go(app, None)
     assert len(ran) <= 1
