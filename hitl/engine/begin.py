@@ -29,7 +29,7 @@ from hitl.errors import (
     NoCheckpointer,
     Stale,
 )
-from hitl.ledger import bind, decision_entry, move, near, resolve, then
+from hitl.ledger import bind, decision_entry, is_map, move, near, resolve, then
 from hitl.values import END, NO_ANSWER, START, Command, Draft, Item, ItemChange
 
 __all__ = ["begin"]
@@ -117,6 +117,13 @@ def _command(
     answer: Mapping[str, object] | None = None
     changes: list[ItemChange] = []
     if command.resume is not NO_ANSWER:
+        if request.pause and request.pause != standing.pause and not is_map(command.resume):
+            raise Stale(
+                f"The config names a pause of thread {standing.thread!r} that has been answered; "
+                "another question waits now.",
+                hint="Look at the newest result, or answer by id.",
+                thread=standing.thread,
+            )
         if not facts.journal.saved:
             raise NoCheckpointer(
                 "There is nothing to resume: the graph was compiled without a checkpointer.",

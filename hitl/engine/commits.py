@@ -173,7 +173,9 @@ def _append(
     items: tuple[ItemChange, ...],
     lease: Lease,
 ) -> Part:
-    receipt_of((yield Append((Draft(kind, record_body(trees)),), items, lease)))
+    receipt = receipt_of((yield Append((Draft(kind, record_body(trees)),), items, lease)))
+    if kind == "pause":
+        standing.pause = receipt.seqs[-1]
     take_items(standing, items)
 
 

@@ -260,6 +260,7 @@ class CompiledStateGraph:
             settings.limit,
             settings.reviewer,
             settings.checkpoint,
+            settings.pause,
             options.unknown,
             before,
             after,
@@ -312,7 +313,8 @@ class CompiledStateGraph:
 
     def _result(self, run: _Run, ending: Ending, version: str) -> object:
         self._hold(run, ending)
-        shown = result(self.shape, ending.standing, ending.interrupts, version)
+        nested = isinstance(run.desk.writer, NestedWriter)
+        shown = result(self.shape, ending.standing, ending.interrupts, version, nested=nested)
         self._keep(run, ending)
         return shown
 

@@ -75,6 +75,7 @@ class Request:
         limit: The most supersteps that it may take.
         by: Who answers, if it is an answer.
         checkpoint: The checkpoint that the config names, 0 for the newest.
+        pause: The pause that the config names, 0 for none.
         unknown: What new input does to a call whose outcome is not known.
         before: Nodes before which it stops.
         after: Nodes after which it stops.
@@ -85,6 +86,7 @@ class Request:
     limit: int = 1000
     by: str | None = None
     checkpoint: int = 0
+    pause: int = 0
     unknown: Literal["refuse", "tell_model"] = "refuse"
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()

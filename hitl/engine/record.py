@@ -204,6 +204,8 @@ def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Ent
         return
     for place, tree in _table(body["tasks"]).items():
         _apply_task(standing.record(int(place)), _table(tree), entry)
+    if kind == "pause":
+        standing.pause = entry.seq
 
 
 def _table(tree: Json) -> dict[str, Json]:

@@ -25,7 +25,7 @@ Modes = str | Sequence[str]
 Names = Sequence[str] | str | None
 _MODES = ("values", "updates")
 
-_KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "reviewer")
+_KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "pause_id", "reviewer")
 _LIMIT = 1000
 
 
@@ -36,6 +36,7 @@ class Settings:
     Attributes:
         thread: The thread's id; empty where the graph has no checkpointer.
         checkpoint: Number of the checkpoint that it names, 0 for the newest.
+        pause: Number of the pause that it names, 0 for none.
         reviewer: Who answers; None for an unnamed reviewer.
         limit: The most supersteps of a run.
         max_concurrency: The most tasks that run side by side.
@@ -44,6 +45,7 @@ class Settings:
 
     thread: str
     checkpoint: int
+    pause: int
     reviewer: str | None
     limit: int
     max_concurrency: int
@@ -74,7 +76,8 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
         raise Misuse('config["configurable"] must be a dict.')
     return Settings(
         _thread(config, place) if saved else "",
-        _checkpoint(place),
+        _entry(place, "checkpoint_id"),
+        _entry(place, "pause_id"),
         _reviewer(place),
         _number(config, "recursion_limit", _LIMIT),
         _number(config, "max_concurrency", 32),
@@ -96,14 +99,15 @@ def _thread(config: Mapping[str, object], place: Mapping[str, object]) -> str:
     )
 
 
-def _checkpoint(place: Mapping[str, object]) -> int:
-    given = place.get("checkpoint_id")
+def _entry(place: Mapping[str, object], key: str) -> int:
+    """Return the number of the entry that a key of the config names, 0 for none."""
+    given = place.get(key)
     if given is None:
         return 0
     number = parse_checkpoint_id(given) if isinstance(given, str) else 0
     if not number:
         raise Misuse(
-            f"config['configurable']['checkpoint_id'] is {given!r}, which is no checkpoint id.",
+            f"config['configurable'][{key!r}] is {given!r}, which is the id of no entry.",
             hint="Use the config of a result or of a snapshot.",
         )
     return number

@@ -112,6 +112,7 @@ class Standing:
         signature: Of the graph that wrote the newest checkpoint.
         checkpoint: Number of the newest checkpoint entry.
         before: Number of the checkpoint before that one, 0 for none.
+        pause: Number of the newest entry that told of a pause, 0 for none.
         step: Number of the superstep that the checkpoint ended; -1 for an input.
         source: ``input``, ``loop``, ``update`` or ``fork``.
         at: When the checkpoint was written.
@@ -131,6 +132,7 @@ class Standing:
     signature: str = ""
     checkpoint: int = 0
     before: int = 0
+    pause: int = 0
     step: int = -2
     source: str = "input"
     at: float = 0.0

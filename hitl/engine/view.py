@@ -25,11 +25,19 @@ from hitl.values import (
 __all__ = ["config_of", "fits", "output", "result", "snapshot", "values_of"]
 
 
-def config_of(thread: str, seq: int) -> Config:
-    """Return the config that reads one checkpoint of a thread."""
+def config_of(thread: str, seq: int, pause: int = 0) -> Config:
+    """Return the config that reads one checkpoint of a thread.
+
+    Args:
+        thread: The thread's id.
+        seq: Number of the checkpoint, 0 for none.
+        pause: Number of the pause to which an answer by position belongs, 0 for none.
+    """
     place: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ""}
     if seq:
         place["checkpoint_id"] = checkpoint_id(seq)
+    if pause:
+        place["pause_id"] = checkpoint_id(pause)
     return {"configurable": place}
 
 
@@ -50,11 +58,19 @@ def output(shape: Shape, standing: Standing) -> object:
 
 
 def result(
-    shape: Shape, standing: Standing, waits: tuple[Interrupt, ...], version: str
+    shape: Shape,
+    standing: Standing,
+    waits: tuple[Interrupt, ...],
+    version: str,
+    *,
+    nested: bool = False,
 ) -> GraphOutput | Output | object:
     """Return a run's result in the form that the caller asked for."""
     value = output(shape, standing)
-    config = config_of(standing.thread, standing.checkpoint) if standing.thread else None
+    config = None
+    if standing.thread and not nested:  # a run inside a task has no place of its own
+        pause = standing.pause if waits else 0
+        config = config_of(standing.thread, standing.checkpoint, pause)
     if version == "v2":
         if shape.output.form in ("dataclass", "model"):
             value = shape.output.build(standing.values)

@@ -647,3 +647,18 @@ def test_sends_run_side_by_side_with_arguments_of_their_own(hand, store, config)
     answers = {known[n]: n * 10 for n in (2, 0, 3, 1)}
     result = hand.invoke(graph.compile(store), Command(resume=answers), config)
     assert result["log"] == [(0, 0), (1, 10), (2, 20), (3, 30)]
+
+
+def test_an_answer_by_position_is_bound_to_the_pause_that_its_config_names(hand, store, config):
+    def ask(state):
+        return {"log": [interrupt("one?"), interrupt("two?")]}
+
+    graph = StateGraph(Log).add_node(ask).add_edge(START, "ask")
+    first = hand.invoke(graph.compile(store), {"log": []}, config)
+    second = hand.invoke(graph.compile(store), Command(resume="a"), first.config)
+    with pytest.raises(Stale, match="has been answered"):
+        hand.invoke(graph.compile(store), Command(resume="late"), first.config)
+    by_id = Command(resume={first.interrupts[0].id: "a"})  # a repeat by id is harmless
+    assert hand.invoke(graph.compile(store), by_id, first.config).interrupts == second.interrupts
+    ended = hand.invoke(graph.compile(store), Command(resume="b"), second.config)
+    assert ended["log"] == ["a", "b"]
