@@ -313,12 +313,12 @@ def test_a_rejection_of_what_was_asked_again_holds_whatever_the_rule_says_by_the
 
 
 class Removes(AgentMiddleware):
-    """Takes the answers out of the history again, and goes to the tools."""
+    """Takes the answer out of the history again, and goes to the tools."""
 
     def after_model(self, state, runtime):
-        answers = [m for m in state["messages"] if m.type == "tool"]
-        if answers:
-            return {"messages": [RemoveMessage(m.id) for m in answers], "jump_to": "tools"}
+        last = state["messages"][-1]
+        if last.type == "tool":
+            return {"messages": [RemoveMessage(last.id)], "jump_to": "tools"}
         return None
 
 
