@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         PregelTask,
         Send,
         StateSnapshot,
+        StateUpdate,
         ToolCall,
     )
 
@@ -175,6 +176,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "PregelTask",
         "Send",
         "StateSnapshot",
+        "StateUpdate",
         "ToolCall",
     ),
 }
@@ -244,6 +246,7 @@ __all__ = [
     "Stale",
     "StateGraph",
     "StateSnapshot",
+    "StateUpdate",
     "StoreFailed",
     "SystemMessage",
     "ToolCall",

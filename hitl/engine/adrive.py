@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import TypeVar
 
 from hitl.engine.drive import Desk
@@ -43,7 +44,7 @@ async def adrive(
             elif type(effect) is Append:
                 reply = await _call(blocking, desk.append, effect)
             elif type(effect) is Load:
-                reply = await _call(blocking, desk.load)
+                reply = await _call(blocking, partial(desk.load, effect.checkpoint))
             elif type(effect) is Look:
                 reply = await _call(blocking, desk.look, effect.ids)
             elif type(effect) is Emit:

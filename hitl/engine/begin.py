@@ -14,7 +14,7 @@ from hitl.engine.commits import (
     receipt_of,
     take_items,
 )
-from hitl.engine.effects import Append, Effect, Look, Request
+from hitl.engine.effects import Append, Effect, Load, Look, Request
 from hitl.engine.merge import merge
 from hitl.engine.plan import check_input, read_goto
 from hitl.engine.shape import Shape
@@ -32,29 +32,59 @@ from hitl.errors import (
 from hitl.ledger import bind, decision_entry, is_map, move, near, resolve, then
 from hitl.values import END, NO_ANSWER, START, Command, Draft, Item, ItemChange
 
-__all__ = ["begin"]
+__all__ = ["begin", "close", "take_finished", "take_input"]
 
 
-def begin(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -> Part:
-    """Take what the run was given and commit it.
+Begun = Generator[Effect, object, Standing]
+
+
+def begin(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -> Begun:
+    """Take what the run was given and commit it; return where the run goes on from.
 
     Raises:
         HitlError: It cannot be taken; nothing was stored (but see ``Busy``).
     """
     given = request.input
     if request.checkpoint and request.checkpoint != standing.checkpoint:
-        raise Stale(
-            f"Thread {standing.thread!r} stands at checkpoint {standing.checkpoint}, not at "
-            f"{request.checkpoint}, which the config names.",
-            hint="Leave checkpoint_id out, or read the thread again.",
-            thread=standing.thread,
-        )
+        return (yield from _fork(shape, request, facts, standing))
     if given is None:
         yield from _go_on(shape, facts, standing)
     elif isinstance(given, Command):
         yield from _command(shape, request, facts, standing, given)
     else:
-        yield from _input(shape, request, facts, standing, given)
+        closing = yield from close(request, facts, standing)
+        yield from take_input(shape, request, facts, standing, given, closing)
+    return standing
+
+
+def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -> Begun:
+    """Go back to an earlier checkpoint and go on from there, on a branch of its own.
+
+    Questions are asked anew, under new ids; what waits on the branch that is left is closed.
+    """
+    if isinstance(request.input, Command):
+        raise Stale(
+            f"Thread {standing.thread!r} stands at checkpoint {standing.checkpoint}, not at "
+            f"{request.checkpoint}, which the config names.",
+            hint="Leave checkpoint_id out to answer what waits now; invoke(None, config) goes "
+            "back to it and asks again.",
+            thread=standing.thread,
+        )
+    old = yield Load(request.checkpoint)
+    assert isinstance(old, Standing)
+    if request.input is None and not old.due:
+        return old
+    _check_code(shape, old)
+    closing = yield from close(request, facts, standing)
+    if request.input is not None:
+        yield from take_input(shape, request, facts, old, request.input, closing, fork=True)
+        return old
+    old.step += 1
+    old.source = "fork"
+    old.signature = shape.signature
+    draft = checkpoint_draft(old, "fork", (), fork=True)
+    yield from commit_draft(old, draft, closing, "acquire")
+    return old
 
 
 def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
@@ -206,23 +236,35 @@ def _decide(standing: Standing, changes: Sequence[ItemChange]) -> Part:
         )
 
 
-def _input(
-    shape: Shape, request: Request, facts: RunFacts, standing: Standing, given: object
+def take_input(
+    shape: Shape,
+    request: Request,
+    facts: RunFacts,
+    standing: Standing,
+    given: object,
+    closing: tuple[ItemChange, ...],
+    *,
+    fork: bool = False,
 ) -> Part:
+    """Begin anew with an input, on top of the state as it stands.
+
+    Raises:
+        Misuse: The input does not fit the state.
+    """
     check_input(given)
     writes = shape.input.writes(shape.input.check_input(given), "The input")
     hidden = [name for name in writes if name in shape.input.hidden]
     if any(shape.input.hidden[name].from_input for name in hidden):
         raise Misuse(f"The input sets {', '.join(hidden)}, which only nodes may write.")
-    closing = yield from _close(request, facts, standing)
     # Siblings that finished before the pause have done their work: their results are kept.
-    changed = _finished(shape, standing)
+    changed = take_finished(shape, standing)
     if shape.prepare is not None:
         writes = shape.prepare(standing.values, writes, facts.lost_calls)
     merged = merge(shape.channels, standing.values, writes.items())
     standing.values.update(merged)
     changed = list(dict.fromkeys([*changed, *merged]))
     standing.due = _first(shape)
+    standing.ran = []
     standing.records = {}
     standing.arrived = {}
     standing.step += 1
@@ -230,11 +272,11 @@ def _input(
     standing.signature = shape.signature
     standing.metadata = dict(request.metadata)
     saved = facts.journal.saved
-    draft = checkpoint_draft(standing, "input", changed) if saved else None
+    draft = checkpoint_draft(standing, "input", changed, fork=fork) if saved else None
     yield from commit_draft(standing, draft, closing, "acquire")
 
 
-def _finished(shape: Shape, standing: Standing) -> list[str]:
+def take_finished(shape: Shape, standing: Standing) -> list[str]:
     """Merge what the finished tasks of an open superstep wrote; return the changed channels."""
     writes = [
         write
@@ -256,7 +298,7 @@ def _first(shape: Shape) -> list[tuple[str, object]]:
 _CLOSE = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
 
 
-def _close(
+def close(
     request: Request, facts: RunFacts, standing: Standing
 ) -> Generator[Effect, object, tuple[ItemChange, ...]]:
     """Close what still waits, since the thread goes on without it.

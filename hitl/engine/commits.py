@@ -69,7 +69,12 @@ def take_items(standing: Standing, items: Iterable[ItemChange]) -> None:
 
 
 def checkpoint_draft(
-    standing: Standing, kind: str, changed: Sequence[str], *, keep: bool = False
+    standing: Standing,
+    kind: str,
+    changed: Sequence[str],
+    *,
+    keep: bool = False,
+    fork: bool = False,
 ) -> Draft:
     """Return the entry that makes where the thread stands now its newest checkpoint.
 
@@ -78,14 +83,15 @@ def checkpoint_draft(
         kind: ``input``, ``step`` or ``update``.
         changed: Names of the channels that changed.
         keep: Whether the records of the tasks that are due stay.
+        fork: Whether it stands on an earlier checkpoint; then the whole state is written.
 
     Raises:
         NotStorable: A value cannot be written.
         InvalidUpdateError: A committed element was changed in place.
     """
-    base = is_wasteful(standing)
+    base = fork or (is_wasteful(standing) and not keep)
     body = checkpoint_body(standing, changed, base=base, first=kind != "step", keep=keep)
-    return Draft(kind, body, base=base and not keep)
+    return Draft(kind, body, standing.checkpoint if fork else 0, base)
 
 
 def commit_checkpoint(
@@ -94,7 +100,7 @@ def commit_checkpoint(
     """Commit a checkpoint, the last of ``drafts``, with the changes of items that belong to it."""
     receipt = receipt_of((yield Append(drafts, items, lease)))
     standing.before, standing.checkpoint = standing.checkpoint, receipt.seqs[-1]
-    standing.at = receipt.at
+    standing.at, standing.past = receipt.at, False
     take_items(standing, items)
 
 

@@ -32,7 +32,7 @@ class Desk:
 
     def __init__(
         self,
-        load: Callable[[], Standing],
+        load: Callable[[int], Standing],
         look: Callable[[tuple[str, ...]], list[Item]],
         writer: Writer | NestedWriter | NoJournal,
     ) -> None:
@@ -79,7 +79,7 @@ def drive(steps: Steps, desk: Desk, max_concurrency: int) -> Generator[Part, Non
             elif type(effect) is Append:
                 reply = desk.append(effect)
             elif type(effect) is Load:
-                reply = desk.load()
+                reply = desk.load(effect.checkpoint)
             elif type(effect) is Look:
                 reply = desk.look(effect.ids)
             elif type(effect) is Emit:

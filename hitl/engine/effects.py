@@ -14,7 +14,9 @@ __all__ = ["Append", "Effect", "Emit", "Ending", "Load", "Look", "Request", "Set
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Read where the thread stands. Reply: ``Standing``."""
+    """Read where the thread stands, or stood at a checkpoint. Reply: ``Standing``."""
+
+    checkpoint: int = 0
 
 
 @dataclass(frozen=True, slots=True)

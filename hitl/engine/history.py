@@ -9,9 +9,10 @@ from hitl.engine.merge import initial
 from hitl.engine.record import apply
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Standing
+from hitl.errors import Misuse
 from hitl.values import CHECKPOINTS
 
-__all__ = ["history"]
+__all__ = ["history", "stood_at"]
 
 
 def history(
@@ -49,3 +50,22 @@ def history(
     if standing.checkpoint in wanted:
         standing.items = dict(loaded.items)
         yield standing, False
+
+
+def stood_at(
+    shape: Shape, store: Checkpointer, thread: str, checkpoint: int
+) -> tuple[Standing, bool]:
+    """Return where a thread stood at one checkpoint, and whether it has gone on since.
+
+    Raises:
+        Misuse: The checkpoint is not one of this thread.
+        StoreFailed: The store could not be read.
+        Damaged: An entry could not be read.
+    """
+    for standing, past in history(shape, store, thread, checkpoint, 1):
+        if standing.checkpoint == checkpoint:
+            return standing, past
+    raise Misuse(
+        f"Thread {thread!r} has no checkpoint {checkpoint}.",
+        hint="get_state_history lists them.",
+    )

@@ -193,6 +193,7 @@ def advance(shape: Shape, standing: Standing, done: Sequence[tuple[str, Done]]) 
     changed = merge(shape.channels, standing.values, writes)
     standing.values.update(changed)
     standing.due = next_due(shape, done, standing.arrived)
+    standing.ran = [node for node, _ in done]
     standing.records = {}
     standing.step += 1
     standing.source = "loop"

@@ -70,6 +70,8 @@ def checkpoint_body(
     if base:
         head["base"] = True
         head["up"] = standing.checkpoint
+    if base or standing.source in ("update", "fork"):
+        head["by"] = list(standing.ran)
     rest = f",{dumps(head)[1:-1]}" if head else ""
     start = f'{{"n":{standing.step},"src":"{standing.source}","due":[{due}]'
     return f'{start}{rest},"ch":{{{channels}}}}}'
@@ -200,7 +202,7 @@ def apply(standing: Standing, entry: Entry) -> None:
 
 def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
     if kind in CHECKPOINTS:
-        _apply_checkpoint(standing, entry, body)
+        _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
         _apply_task(standing.record(int(place)), _table(tree), entry)
@@ -230,7 +232,7 @@ def _number(tree: Json) -> int:
     return tree
 
 
-def _apply_checkpoint(standing: Standing, entry: Entry, body: dict[str, Json]) -> None:
+def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[str, Json]) -> None:
     if body.get("base"):
         standing.values.clear()
         standing.kept.clear()
@@ -244,6 +246,10 @@ def _apply_checkpoint(standing: Standing, entry: Entry, body: dict[str, Json]) -
         standing.metadata = dict(_table(body["meta"]))
     for name, tree in _table(body["ch"]).items():
         _apply_change(standing, name, _table(tree))
+    if "by" in body:
+        standing.ran = _texts(body["by"])
+    else:
+        standing.ran = [node for node, _ in standing.due] if kind == "step" else []
     standing.step = _number(body["n"])
     standing.source = str(body["src"])
     standing.due = [_read_due(tree) for tree in _rows(body["due"])]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hitl.checkpoint import Checkpointer
+from hitl.engine.history import stood_at
 from hitl.engine.merge import initial
 from hitl.engine.record import apply
 from hitl.engine.shape import Shape
@@ -40,13 +41,23 @@ class Shelf:
         """Return a thread before its first entry."""
         return Standing(thread, new_salt(), values=initial(shape.channels))
 
-    def take(self, writer: Writer) -> Standing:
+    def take(self, writer: Writer, checkpoint: int = 0) -> Standing:
         """Return where a thread stands now, for one run to work with.
 
+        Args:
+            writer: The run's writer, which learns of the thread's head.
+            checkpoint: Return where it stood at this checkpoint instead, 0 for now.
+
         Raises:
+            Misuse: The checkpoint is not one of this thread.
             StoreFailed: The store could not be read.
             Damaged: An entry could not be read.
         """
+        if checkpoint:
+            standing, past = stood_at(self.shape, self.store, writer.thread, checkpoint)
+            standing.past, standing.records = past, {}
+            standing.items = writer.items
+            return standing
         standing, loaded = self._load(writer.thread)
         writer.head, writer.seq = loaded.mark.head, loaded.mark.seq
         writer.items = standing.items
@@ -55,6 +66,8 @@ class Shelf:
 
     def put(self, standing: Standing, writer: Writer) -> None:
         """Keep where a run's end has left a thread."""
+        if standing.past:
+            return
         with self._lock:
             self._warm[standing.thread] = (writer.born, writer.seq, standing)
             self._warm.move_to_end(standing.thread)

@@ -117,6 +117,7 @@ class Standing:
         source: ``input``, ``loop``, ``update`` or ``fork``.
         at: When the checkpoint was written.
         values: The channels' values.
+        ran: The nodes whose writes made the checkpoint.
         due: The tasks that run next; a task's *place* is its index here.
         records: What those tasks have left, by place.
         arrived: For each join, the nodes that have reached it.
@@ -125,6 +126,7 @@ class Standing:
         spent: Characters written for channels since the newest base.
         metadata: The config's own metadata of the newest input.
         items: The thread's live items by id.
+        past: Whether the thread has gone on since; then it is only looked at, or forked.
     """
 
     thread: str = ""
@@ -137,6 +139,7 @@ class Standing:
     source: str = "input"
     at: float = 0.0
     values: dict[str, object] = field(default_factory=dict)
+    ran: list[str] = field(default_factory=list)
     due: list[Due] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     arrived: dict[str, list[str]] = field(default_factory=dict)
@@ -145,6 +148,7 @@ class Standing:
     spent: int = 0
     metadata: dict[str, Json] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
+    past: bool = False
 
     def record(self, place: int) -> Record:
         """Return the record of a task, a new one where it has none yet."""

@@ -107,15 +107,13 @@ def _open(shape: Shape, request: Request, facts: RunFacts) -> Generator[Effect, 
         assert isinstance(standing, Standing)
         facts.salt, facts.thread, facts.items = standing.salt, standing.thread, standing.items
         try:
-            yield from begin(shape, request, facts, standing)
+            return (yield from begin(shape, request, facts, standing))
         except Overtaken as overtaken:
             error = overtaken.error
             if overtaken.answer is not None and isinstance(request.input, Command):
                 # What was meant for the one open question must not reach the next one.
                 bound = replace(request.input, resume=overtaken.answer)
                 request = replace(request, input=bound)
-        else:
-            return standing
     assert error is not None
     raise error
 

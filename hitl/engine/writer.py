@@ -128,7 +128,7 @@ class Writer(TaskJournal):
         receipt = self.store.append(
             Commit(
                 self.thread,
-                tuple([Draft(d.kind, d.body, self.head, d.base) for d in entries]),
+                tuple([Draft(d.kind, d.body, d.parent or self.head, d.base) for d in entries]),
                 items,
                 self.head if compared else None,
                 self.fence,

@@ -32,6 +32,7 @@ from hitl.values.snapshot import (
     Output,
     PregelTask,
     StateSnapshot,
+    StateUpdate,
 )
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Receipt",
     "Send",
     "StateSnapshot",
+    "StateUpdate",
     "SystemClock",
     "ToolCall",
     "canonical",

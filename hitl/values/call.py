@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
-
-from hitl.values.jsonable import Json
+from typing import Any, Literal, NotRequired, TypedDict
 
 __all__ = ["EFFECTS", "Effect", "ToolCall"]
 
@@ -19,6 +17,6 @@ class ToolCall(TypedDict):
     """A tool call in a model's answer. ``id`` is the provider's and may repeat."""
 
     name: str
-    args: dict[str, Json]
+    args: dict[str, Any]
     id: str | None
     type: NotRequired[Literal["tool_call"]]

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hitl.values.question import Interrupt
 
-__all__ = ["INTERRUPT", "Config", "GraphOutput", "Output", "PregelTask", "StateSnapshot"]
+__all__ = [
+    "INTERRUPT",
+    "Config",
+    "GraphOutput",
+    "Output",
+    "PregelTask",
+    "StateSnapshot",
+    "StateUpdate",
+]
 
 INTERRUPT = "__interrupt__"
 
@@ -26,6 +34,20 @@ class PregelTask(NamedTuple):
     interrupts: tuple[Interrupt, ...] = ()
     state: object = None
     result: object = None
+
+
+class StateUpdate(NamedTuple):
+    """One update of ``bulk_update_state``.
+
+    Attributes:
+        values: What is written, as a node would return it.
+        as_node: The node whose write it is taken for.
+        task_id: Not looked at; kept for code that moves over.
+    """
+
+    values: object
+    as_node: str | None = None
+    task_id: str | None = None
 
 
 class StateSnapshot(NamedTuple):
@@ -62,7 +84,7 @@ class GraphOutput:
         config: The config of the checkpoint the run stands at.
     """
 
-    value: object
+    value: Any
     interrupts: tuple[Interrupt, ...] = ()
     config: Config | None = None
 
