@@ -99,11 +99,12 @@ def test_two_sqlite_stores_on_one_file_do_what_one_memory_does(history, after):
 
 def _compare(stores, clock, history, after, whole):
     """Let some stores, each in its turn, do what one in memory does, and compare all they say."""
-    memory = InMemorySaver(clock=ManualClock())
+    own_clock = ManualClock()
+    memory = InMemorySaver(clock=own_clock)
     for (action, argument), place in history:
         if action == "wait":
             clock.advance(argument)
-            memory.clock.advance(argument)
+            own_clock.advance(argument)
         else:
             assert _do(stores[place], action, argument) == _do(memory, action, argument)
     for store in stores:

@@ -106,16 +106,17 @@ def delegating(saver, ran):
     @tool
     async def delegate(what: str) -> str:
         """Let the helper do it."""
-        return (await helper.ainvoke({"messages": what}))["messages"][-1].text
+        return str((await helper.ainvoke({"messages": what}))["messages"][-1].text)
 
     @tool
     def delegate_here(what: str) -> str:
         """Let the helper do it."""
-        return helper.invoke({"messages": what})["messages"][-1].text
+        return str(helper.invoke({"messages": what})["messages"][-1].text)
 
     def build(name: str):
-        script = [{"tool_calls": [{"name": name, "args": {"what": "write"}}]}, "All done."]
-        return create_agent(ScriptedModel(script), [delegate, delegate_here], checkpointer=saver)
+        turn = {"tool_calls": [{"name": name, "args": {"what": "write"}}]}
+        model = ScriptedModel([turn, "All done."])
+        return create_agent(model, [delegate, delegate_here], checkpointer=saver)
 
     return build, model
 

@@ -208,7 +208,7 @@ def drive_to(app, input, last):
         elif type(effect) is Append:
             reply = run.desk.append(effect)
         elif type(effect) is Load:
-            reply = run.desk.load()
+            reply = run.desk.load(0)
         elif type(effect) is Look:
             reply = run.desk.look(effect.ids)
         if count == last:

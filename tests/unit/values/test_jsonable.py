@@ -3,6 +3,7 @@ import json
 import math
 import sys
 from collections import OrderedDict
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -141,7 +142,7 @@ def test_a_plain_copy_is_what_comes_back_from_json_text(value):
 
 
 def test_a_copy_shares_no_container_with_what_it_was_made_of():
-    value = {"a": [{"b": []}]}
+    value: Any = {"a": [{"b": []}]}
     copy = plain(value)
     value["a"][0]["b"].append(1)
     value["a"].append(2)
