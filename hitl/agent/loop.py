@@ -201,8 +201,7 @@ class _Wiring:
 
     def wire(self, model: ModelNode, tools: ToolsNode) -> None:
         """Add all nodes and edges."""
-        after = self._first(self.after_model, "")
-        following: Route = (lambda _: after) if after else self._after_turn
+        following = self._after_model()
 
         def ask(state: Any, runtime: Runtime) -> Command:
             return self._told(model(state, runtime), following)
@@ -218,6 +217,19 @@ class _Wiring:
         self._chain(self.after_model, "after_model", self._after_turn)
         self._chain(self.after_agent, "after_agent", lambda _: END)
         self.graph.add_edge(START, self._first(self.before_agent, self.entry))
+
+    def _after_model(self) -> Route:
+        """Go on after the model: to the hooks that look at its answer, if they have to."""
+        if not self.after_model:
+            return self._after_turn
+        first = self.after_model[0][0]
+        gates = all(isinstance(one, HumanInTheLoopMiddleware) for _, one in self.after_model)
+
+        def onward(messages: Sequence[Any]) -> Goto:
+            # An answer without calls has nothing to review: a step less, and a commit.
+            return first if messages[-1].tool_calls or not gates else self.exit
+
+        return onward
 
     def _after_tools(self, tools: ToolsNode) -> None:
         """Go on to the model; or to the end, where all of a turn's tools return directly."""

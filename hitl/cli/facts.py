@@ -29,6 +29,7 @@ __all__ = [
     "pretty",
     "short_ids",
     "title",
+    "why",
 ]
 
 WHY = {
@@ -57,6 +58,12 @@ NEXT: dict[ItemState, tuple[str, str]] = {
     "expired": ("Its deadline passed without a decision.", "Nothing can be decided here."),
 }
 """For each state a sentence, and the next step."""
+
+
+def why(item: Item) -> str:
+    """Return why an item was asked: what the rule that asked says, or what its kind says."""
+    said = item.rules.get("why")
+    return said if isinstance(said, str) and said else WHY[item.kind]
 
 
 def title(item: Item) -> str:

@@ -153,7 +153,7 @@ def print_item(screen: Screen, item: Item, now: float, *, limit: int | None = No
     decided = [("decided", facts.decision_line(item.decision))] if item.decision else []
     screen.facts(
         [
-            ("why it asks", facts.WHY[item.kind]),
+            ("why it asks", facts.why(item)),
             ("allowed", ", ".join(item.allowed) or "nothing: the item is damaged"),
             *decided,
             ("thread", item.thread),
