@@ -58,12 +58,12 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             raise Misuse(
                 f"interrupt_mode is {interrupt_mode!r}.", hint='Known: "batched", "per_call".'
             )
-        self.interrupt_on = dict(interrupt_on)
         self.description_prefix = description_prefix
         self.interrupt_mode = interrupt_mode
         self.edit_notice = edit_notice
         _check_notice(edit_notice)
         self.policy = InterruptOn.compile(interrupt_on, description_prefix=description_prefix)
+        self.interrupt_on = dict(interrupt_on)
         self._tools: Mapping[str, Tool] = {}
         self._gates: Sequence[HumanInTheLoopMiddleware] = (self,)
 
@@ -139,7 +139,8 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """
         name, print_ = call["name"], mark(call)
         description = self.policy.describe(call, lambda: _request(call, state, runtime))
-        rules: dict[str, Json] = {"call": index, "why": verdict.why, "gate": self.name}
+        why = verdict.why + self._misfit(call)
+        rules: dict[str, Json] = {"call": index, "why": why, "gate": self.name}
         if "edit" in verdict.allowed:
             schema = self.policy.args_schema(name)
             if schema is None and name in self._tools:
@@ -148,6 +149,17 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             rules["tools"] = {other: self._allows(other) for other in self._tools}
         subject: Json = {"name": name, "args": plain(call["args"]), "description": description}
         return Ask("action", print_, subject, verdict.allowed, rules, call.get("id") or "")
+
+    def _misfit(self, call: ToolCall) -> str:
+        """Return the warning that a call cannot run as it stands, empty where it can."""
+        tool = self._tools.get(call["name"])
+        if tool is None:
+            return ""
+        try:
+            tool.validate(call["args"])
+        except ToolArgumentsError as error:
+            return f" As it stands it cannot run, and approving it will not help: {error}"
+        return ""
 
     def _allows(self, name: str) -> Json:
         """Return which decisions the rules of another tool take, None where it has none."""

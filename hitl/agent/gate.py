@@ -18,9 +18,9 @@ from hitl.agent.repair import repair
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
 from hitl.agent.turns import answers_of, last_turn, messages_of
-from hitl.checkpoint import Checkpointer
+from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine import CompiledStateGraph, StateGraph
-from hitl.errors import Misuse
+from hitl.errors import EmptyInputError, Misuse
 from hitl.inbox import Inbox
 from hitl.policy import DESCRIPTION_PREFIX, InterruptOnConfig
 from hitl.values import END, START, Config, Item, ToolCall
@@ -75,11 +75,7 @@ class Gate:
         interrupt_mode: Literal["batched", "per_call"] = "batched",
         edit_notice: str | None = EDITED,
     ) -> None:
-        if not isinstance(store, Checkpointer):
-            raise Misuse(
-                f"store is a {type(store).__name__}, which is no checkpointer.",
-                hint="Give SqliteSaver('calls.db'), or InMemorySaver() in tests.",
-            )
+        check_store(store, "store")
         known = check_names([as_tool(tool) for tool in tools])
         approval = HumanInTheLoopMiddleware(
             interrupt_on,
@@ -95,7 +91,9 @@ class Gate:
     def review(self, thread: str, calls: Sequence[object], *, context: object = None) -> GateResult:
         """Propose the calls of one model turn; run them, or say what waits.
 
-        New calls on a thread on which others still wait close those as superseded.
+        The very calls that still wait or are decided, proposed again (by a loop that was
+        started anew, say), are not asked about twice: the result is that of ``resume``. Other
+        calls close what waits as superseded, and what was decided and has not run as withdrawn.
 
         Args:
             thread: Names the conversation.
@@ -106,7 +104,9 @@ class Gate:
             Misuse: Something is no tool call.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        return self._result(thread, self.graph.invoke(_turn(calls), _on(thread), context=context))
+        turn = _turn(calls)
+        given = None if self._waits(thread, turn) else {"messages": [turn]}
+        return self._result(thread, self.graph.invoke(given, _on(thread), context=context))
 
     async def areview(
         self, thread: str, calls: Sequence[object], *, context: object = None
@@ -117,8 +117,21 @@ class Gate:
             Misuse: Something is no tool call.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        output = await self.graph.ainvoke(_turn(calls), _on(thread), context=context)
+        turn = _turn(calls)
+        given = None
+        if not await _in_thread(self._waits, thread, turn):
+            given = {"messages": [turn]}
+        output = await self.graph.ainvoke(given, _on(thread), context=context)
         return await _in_thread(self._result, thread, output)
+
+    def _waits(self, thread: str, turn: AIMessage) -> bool:
+        """Return whether exactly these calls are the ones on which the thread stands."""
+        standing = self.graph.get_state(_on(thread))
+        place = last_turn(messages_of(standing.values)) if standing.next else None
+        if place is None:
+            return False
+        last = messages_of(standing.values)[place]
+        return isinstance(last, AIMessage) and last.tool_calls == turn.tool_calls
 
     def decide(self, item: str, decision: object, *, by: str | None = None) -> Item:
         """Decide one item, from any process; see ``Inbox.decide``.
@@ -140,17 +153,26 @@ class Gate:
         """Run what has been decided since, and say where the calls stand.
 
         Raises:
+            Misuse: Nothing was ever proposed on this thread.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        return self._result(thread, self.graph.invoke(None, _on(thread), context=context))
+        try:
+            output = self.graph.invoke(None, _on(thread), context=context)
+        except EmptyInputError as error:
+            raise _unknown(thread) from error
+        return self._result(thread, output)
 
     async def aresume(self, thread: str, *, context: object = None) -> GateResult:
         """Run what has been decided since, on an event loop; see ``resume``.
 
         Raises:
+            Misuse: Nothing was ever proposed on this thread.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        output = await self.graph.ainvoke(None, _on(thread), context=context)
+        try:
+            output = await self.graph.ainvoke(None, _on(thread), context=context)
+        except EmptyInputError as error:
+            raise _unknown(thread) from error
         return await _in_thread(self._result, thread, output)
 
     def _pending(self, thread: str) -> tuple[Item, ...]:
@@ -203,7 +225,12 @@ def _graph(
     return graph.compile(store, name="gate", prepare=repair)
 
 
-def _turn(calls: object) -> dict[str, Any]:
+def _turn(calls: object) -> AIMessage:
+    """Return calls as the message of a model that proposed them; each has an id.
+
+    Raises:
+        Misuse: Something is no tool call.
+    """
     from hitl.agent.messages import to_message
 
     if isinstance(calls, Mapping) or not isinstance(calls, Sequence) or not calls:
@@ -217,7 +244,18 @@ def _turn(calls: object) -> dict[str, Any]:
             "One of the calls cannot be read: its arguments are no JSON object.",
             calls=getattr(turn, "invalid_tool_calls", None),
         )
-    return {"messages": [turn]}
+    for index, call in enumerate(turn.tool_calls):
+        if not call.get("id"):
+            call["id"] = f"call_{index}"
+    return turn
+
+
+def _unknown(thread: str) -> Misuse:
+    return Misuse(
+        f"Nothing was proposed on thread {thread!r}.",
+        hint="Check its name, or propose calls with review().",
+        thread=thread,
+    )
 
 
 def _on(thread: str) -> Config:

@@ -47,7 +47,7 @@ try:
 except ImportError as error:
     raise Misuse(
         f"Models of providers need a package that is not installed ({error}).",
-        hint='Install it with: pip install "hitl[models]".',
+        hint="Install this library with its extra 'models': pip install '.[models]' in a clone.",
     ) from error
 
 if TYPE_CHECKING:

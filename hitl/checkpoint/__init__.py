@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hitl.checkpoint.chain import verify
-from hitl.checkpoint.door import check_thread_id
+from hitl.checkpoint.door import check_store, check_thread_id
 from hitl.checkpoint.memory import InMemorySaver, MemorySaver
 from hitl.checkpoint.owner import activate, is_gone, new_owner, retire
 from hitl.checkpoint.port import Checkpointer
@@ -18,6 +18,7 @@ __all__ = [
     "MemorySaver",
     "SqliteSaver",
     "activate",
+    "check_store",
     "check_thread_id",
     "is_gone",
     "new_owner",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hitl.errors import Misuse
 
-__all__ = ["check_thread_id", "storable"]
+__all__ = ["check_store", "check_thread_id", "storable"]
 
 _LONGEST = 512
 
@@ -59,3 +59,28 @@ def storable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_VERBS = ("append", "load", "items", "threads", "entries", "delete_thread", "close")
+
+
+def check_store(value: object, what: str) -> None:
+    """Refuse what is no checkpointer, and say what it lacks.
+
+    Args:
+        value: What was given as one.
+        what: The parameter, for the error.
+
+    Raises:
+        Misuse: A verb or an attribute of ``Checkpointer`` is not there.
+    """
+    lacking = [name for name in _VERBS if not callable(getattr(value, name, None))]
+    lacking += [name for name in ("blocking", "clock") if not hasattr(value, name)]
+    if isinstance(value, type) or lacking:
+        is_class = isinstance(value, type)
+        found = f"the class {value.__name__}" if is_class else f"a {type(value).__name__}"
+        why = f"; it lacks {', '.join(lacking)}" if 0 < len(lacking) < len(_VERBS) else ""
+        raise Misuse(
+            f"{what} is {found}, which is no checkpointer{why}.",
+            hint="Give SqliteSaver('runs.db'), or InMemorySaver() in tests.",
+        )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -14,24 +17,27 @@ from hitl.errors import HitlError, Misuse
 from hitl.ledger import near
 
 if TYPE_CHECKING:
+    from hitl.agent import Gate
     from hitl.engine import CompiledStateGraph
 
-__all__ = ["AgentFailed", "load_agent", "with_store"]
+__all__ = ["AgentFailed", "load_agent", "needs_loop", "on_graph", "with_store"]
 
 
 class AgentFailed(Exception):
     """The agent's own module or factory raised."""
 
 
-def load_agent(spec: str) -> CompiledStateGraph:
-    """Return the graph that ``module:name`` names; a function without arguments is called.
+def load_agent(spec: str) -> CompiledStateGraph | Gate:
+    """Return the graph or gate that ``module:name`` names; a function is called without arguments.
 
     Modules of the working folder can be named.
 
     Raises:
         Misuse: The form is wrong, there is no such module or name, or it is no graph.
         AgentFailed: The module or the factory raised.
+        HitlError: The same, by an error of ours, which says where.
     """
+    from hitl.agent import Gate
     from hitl.engine import CompiledStateGraph
 
     name, colon, path = spec.partition(":")
@@ -47,13 +53,14 @@ def load_agent(spec: str) -> CompiledStateGraph:
                 hint="Name the compiled graph, or a function that returns it.",
             )
         found = getattr(found, part)
-    if not isinstance(found, CompiledStateGraph) and callable(found):
-        found = _made(found, spec)
-    if not isinstance(found, CompiledStateGraph):
+    if not isinstance(found, CompiledStateGraph | Gate) and callable(found):
+        with _told(f"Calling {spec!r}"):
+            found = found()
+    if not isinstance(found, CompiledStateGraph | Gate):
         raise Misuse(
             f"{spec!r} is a {type(found).__name__}, not an agent.",
-            hint="Name what create_agent(...) or StateGraph(...).compile() returned, or a "
-            "function without arguments that returns it.",
+            hint="Name what create_agent(...), StateGraph(...).compile() or Gate(...) returned, "
+            "or a function without arguments that returns it.",
         )
     return found
 
@@ -86,33 +93,45 @@ def with_store(
     return CompiledStateGraph(graph.shape, saver, graph.store), saver, path
 
 
+def on_graph(gate: Gate, graph: CompiledStateGraph, store: Checkpointer) -> Gate:
+    """Return a gate with its threads in another store: that of a graph of the same shape."""
+    from hitl.inbox import Inbox
+
+    moved = copy(gate)
+    moved.graph, moved.store, moved.inbox = graph, store, Inbox(store)
+    return moved
+
+
+def needs_loop(graph: CompiledStateGraph) -> bool:
+    """Return whether a part of a graph can only be awaited."""
+    paths = (branch for branches in graph.shape.branches.values() for branch in branches)
+    return any(part.is_async for part in (*graph.nodes.values(), *paths))
+
+
 def _module(name: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
+        with _told(f"Importing {name!r}", missing=name):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise _failed(f"Module {name!r}", error) from error
         hint = f"It is looked for in {here} and on Python's path."
         if name.endswith(".py") or "/" in name:
             hint = "Name the module as in an import: folder.file:agent, without .py."
         raise Misuse(f"There is no module {name!r}.", hint=hint) from error
-    except (HitlError, KeyboardInterrupt):
+
+
+@contextmanager
+def _told(doing: str, missing: str = "") -> Iterator[None]:
+    """Say of every error what it happened in; only the module ``missing`` may not be there."""
+    try:
+        yield
+    except HitlError as error:
+        error.message = f"{doing}: {error.message}"
         raise
     except (Exception, SystemExit) as error:
-        raise _failed(f"Module {name!r}", error) from error
-
-
-def _made(factory: object, spec: str) -> object:
-    try:
-        return factory()  # type: ignore[operator]
-    except HitlError:
-        raise
-    except Exception as error:
-        raise _failed(f"The factory {spec!r}", error) from error
-
-
-def _failed(what: str, error: BaseException) -> AgentFailed:
-    return AgentFailed(f"{what} raised {type(error).__name__}: {error}")
+        lacking = error.name if isinstance(error, ModuleNotFoundError) else None
+        if lacking and f"{missing}.".startswith(f"{lacking}."):
+            raise
+        raise AgentFailed(f"{doing} raised {type(error).__name__}: {error}") from error

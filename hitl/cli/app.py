@@ -26,6 +26,11 @@ __all__ = ["hitl", "run"]
 _CODES = "\n".join(["\b", "Exit codes:", *(f"  {code}  {text}" for code, text in MEANINGS.items())])
 
 
+def _version() -> str:
+    """Return the package's version; the front door is above this floor, and loaded already."""
+    return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
 @click.group(
     help="An agent proposes, a human decides, and exactly what was approved happens, once.",
     epilog=examples(
@@ -38,6 +43,7 @@ _CODES = "\n".join(["\b", "Exit codes:", *(f"  {code}  {text}" for code, text in
     + _CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(_version(), prog_name="hitl", message="%(prog)s %(version)s")
 def hitl() -> None:
     """Hold the commands."""
 
@@ -108,10 +114,11 @@ def _failed(screen: Screen, error: BaseException) -> int:
     elif isinstance(error, KeyboardInterrupt):
         _tell(screen, "interrupted", "Stopped by Ctrl-C.", "What was committed is kept.")
     else:
-        hint = "HITL_DEBUG=1 shows where. What was committed is kept; `hitl resume` tries again."
-        message = (
-            str(error) if isinstance(error, AgentFailed) else f"{type(error).__name__}: {error}"
-        )
+        message, hint = f"{type(error).__name__}: {error}", "HITL_DEBUG=1 shows where."
+        if isinstance(error, AgentFailed):  # before anything ran
+            message = str(error)
+        else:
+            hint += " What was committed is kept; `hitl resume` tries again."
         _tell(screen, "failed", message, hint)
     if os.environ.get("HITL_DEBUG") == "1":
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):

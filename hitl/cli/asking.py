@@ -13,6 +13,7 @@ from hitl.cli import facts
 from hitl.cli.deciding import decide, edited, read_answer, read_arguments
 from hitl.cli.looking import print_item
 from hitl.cli.screen import Screen
+from hitl.cli.session import UNNAMED
 from hitl.errors import Conflict, HitlError, Stale, StoreFailed, UnknownId
 from hitl.inbox import Inbox
 from hitl.values import Item, Json
@@ -61,6 +62,7 @@ class Asker:
         self._desk = desk
         self._person = person
         self._by = by
+        self._hinted = by is not None
 
     def ask(self, items: list[Item]) -> bool:
         """Ask for each item, and return whether all of them are decided now."""
@@ -95,7 +97,14 @@ class Asker:
                 continue
             if settled is not None and settled.decision is not None:
                 self._screen.say(facts.decision_line(settled.decision), "bold green")
+                self._hint()
                 return True
+
+    def _hint(self) -> None:
+        """Say once how a reviewer is named, where this one is not."""
+        if not self._hinted:
+            self._screen.say(UNNAMED.format("--reviewer"))
+        self._hinted = True
 
     def _word(self, item: Item) -> str:
         """Return the word that a person chose, empty to leave the item alone."""
@@ -134,15 +143,15 @@ class Asker:
     def _edited(self, item: Item) -> Json:
         before = dict(facts.arguments(item))
         text = self._person.edit(json.dumps(before, indent=2))
-        rows = [] if text is None else facts.changes(before, read_arguments(text))
-        if text is None or not rows:
+        new = before if text is None else read_arguments(text)
+        if not facts.changes(before, new):
             self._screen.say("Nothing was changed.")
             return None
+        action = edited(item, new)
         self._screen.say("The edit:")
-        self._screen.facts(rows)
-        if self._line("Type edit (e) to run it so, Enter goes back:").lower() not in ("edit", "e"):
-            return None
-        return edited(item, read_arguments(text))
+        self._screen.facts(facts.edit_rows(item, action))
+        typed = self._line("Type edit (e) to run it so, Enter goes back:").lower()
+        return action if typed in ("edit", "e") else None
 
     def _line(self, prompt: str) -> str:
         line = self._person.read(prompt)

@@ -12,6 +12,7 @@ import click
 
 from hitl.cli import facts
 from hitl.cli.session import (
+    UNNAMED,
     Session,
     examples,
     find,
@@ -57,6 +58,14 @@ def decide(desk: Inbox, item: Item, word: str, more: Json = None, *, by: str | N
             f"Item {item.id} is {'a question' if item.kind == 'question' else 'a call'}; "
             f"{word!r} does not decide it.",
             hint=f"Allowed here: {', '.join(item.allowed)}.",
+            item=item.id,
+        )
+    if item.kind == "outcome" and word not in item.allowed:
+        raise NotAllowed(
+            f"Item {item.id} is the {facts.title(item)}, which is unknown: the call was started "
+            f"and left no result, so there is nothing to {word}.",
+            hint="Find out what happened, then: respond (it happened, this is the result), "
+            "retry (it did not happen, run it again) or reject (give it up).",
             item=item.id,
         )
     if word == "answer":
@@ -152,11 +161,17 @@ def _settle(
 
 def _tell(session: Session, item: Item, rest: int, after: str) -> None:
     screen = session.screen
-    if item.decision is not None:
-        screen.say(facts.decision_line(item.decision), "bold")
-    screen.say(f"{facts.title(item)}: {facts.effect(item)}", indent=2)
+    decision = item.decision
+    assert decision is not None  # it has just been taken
+    screen.say(facts.decision_line(decision), "bold")
+    if decision.type == "edit":
+        screen.facts(facts.edit_rows(item, decision.payload.get("edited_action")))
+    else:
+        screen.say(f"{facts.title(item)}: {facts.effect(item)}", indent=2)
+    if decision.by is None:
+        screen.say(UNNAMED.format("--by"))
     if item.state != "decided":
-        screen.say(facts.NEXT[item.state][0])
+        screen.say(facts.next_step(item)[0])
         return
     if rest:
         screen.say(f"{rest} more on this thread: `hitl inbox` lists what waits.")
@@ -202,9 +217,8 @@ def edit(
     def make(found: Item) -> Json:
         if found.kind == "question":
             return None
-        new = read_arguments(_given(args) if args is not None else _from_editor(session, found))
-        session.screen.facts(facts.changes(dict(facts.arguments(found)), new))
-        return edited(found, new, name)
+        text = _given(args) if args is not None else _from_editor(session, found)
+        return edited(found, read_arguments(text), name)
 
     return _settle(session, item, "edit", make, by=by, fingerprint=fingerprint)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from os.path import commonprefix
 
 from hitl.values import Decision, Item, ItemState, Json, iso
 
@@ -23,11 +25,15 @@ __all__ = [
     "decision_line",
     "description",
     "document",
+    "edit_rows",
     "effect",
     "in_order",
+    "never_ran",
+    "next_step",
     "one_line",
     "pretty",
     "short_ids",
+    "state_word",
     "title",
     "why",
 ]
@@ -58,6 +64,33 @@ NEXT: dict[ItemState, tuple[str, str]] = {
     "expired": ("Its deadline passed without a decision.", "Nothing can be decided here."),
 }
 """For each state a sentence, and the next step."""
+
+
+def never_ran(item: Item) -> bool:
+    """Return whether an item is a call that a reviewer kept from running, for good."""
+    kept = item.decision is not None and item.decision.type in ("reject", "respond")
+    return item.kind == "action" and item.state == "done" and kept
+
+
+def state_word(item: Item) -> str:
+    """Return an item's state as people say it; ``document`` has the state itself."""
+    if item.state != "done":
+        return item.state
+    if item.kind == "action":
+        return "never ran" if never_ran(item) else "given up, outcome unknown"
+    return "answered" if item.kind == "question" else "settled"
+
+
+def next_step(item: Item) -> tuple[str, str]:
+    """Return a sentence on how an item stands, and the next step."""
+    sentence, step = NEXT[item.state]
+    if item.state == "done" and item.kind == "action":
+        sentence = (
+            "It never ran; the agent was told what the reviewer said."
+            if never_ran(item)
+            else "The call was given up; whether it took effect is not known."
+        )
+    return sentence, step
 
 
 def why(item: Item) -> str:
@@ -160,6 +193,24 @@ def changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[tuple
     return rows
 
 
+def edit_rows(item: Item, action: Json) -> list[tuple[str, str]]:
+    """Return an edit under labels: what the agent proposed, what runs, what differs.
+
+    Args:
+        item: The item with the proposed call.
+        action: ``{"name", "args"}`` that runs in its place.
+    """
+    new = action if isinstance(action, dict) else {}
+    args = new.get("args")
+    after = args if isinstance(args, dict) else {}
+    before = dict(arguments(item))
+    return [
+        ("proposed:", f"{title(item)}({call(before.items(), 1000)})"),
+        ("runs:", f"{new.get('name')}({call(after.items(), 1000)})"),
+        *((f"changed {name}:", change) for name, change in changes(before, after)),
+    ]
+
+
 def age(seconds: float) -> str:
     """Return a span of time in its largest unit: ``40 s``, ``3 min``, ``2 h``, ``5 d``."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
@@ -173,13 +224,20 @@ def in_order(items: list[Item]) -> list[Item]:
     return sorted(items, key=lambda item: (item.asked_at, item.interrupt, item.index))
 
 
-def short_ids(items: list[Item]) -> list[str]:
-    """Return the first digits of each id, at least 8 and as many as tell them apart."""
-    ids = {item.id for item in items}
-    digits = 8
-    while digits < 32 and len({id[:digits] for id in ids}) < len(ids):
-        digits += 4
-    return [item.id[:digits] for item in items]
+def short_ids(items: Iterable[Item], among: Iterable[Item] = ()) -> list[str]:
+    """Return the first digits of each id, at least 8 and as many as tell it from all others.
+
+    Args:
+        items: Whose ids are wanted.
+        among: Other items that they must not be taken for.
+    """
+    items = list(items)
+    digits: dict[str, int] = {}
+    for one, other in pairwise(sorted({item.id for item in (*items, *among)})):
+        apart = len(commonprefix([one, other])) + 1
+        for id in (one, other):
+            digits[id] = max(digits.get(id, 8), apart)
+    return [item.id[: digits.get(item.id, 8)] for item in items]
 
 
 def document(item: Item) -> dict[str, Json]:

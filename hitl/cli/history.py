@@ -5,16 +5,17 @@ Reads bodies as loosely as it can: an entry that it does not understand is named
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hitl.checkpoint import Checkpointer, verify
 from hitl.cli import facts
 from hitl.codec import loads
 from hitl.errors import HitlError
-from hitl.values import Entry, Item, Json, iso
+from hitl.values import CHECKPOINTS, Entry, Item, Json, iso
 
-__all__ = ["Told", "story", "told"]
+__all__ = ["Told", "short_names", "story", "told"]
 
 _PAGE = 1000
 
@@ -38,17 +39,35 @@ def story(store: Checkpointer, thread: str) -> list[tuple[Entry, bool]]:
     return [(entry, bad is not None and place == bad - 1) for place, entry in enumerate(found)]
 
 
-def told(entry: Entry, items: Mapping[str, Item]) -> Told:
+def short_names(entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the last dotted part of each node's name, where no other node's ends so."""
+    names = {name for entry in entries if entry.kind in CHECKPOINTS for name in _due(_read(entry))}
+    ends = Counter(name.rpartition(".")[2] for name in names)
+    return {name: end for name in names if ends[end := name.rpartition(".")[2]] == 1}
+
+
+def _read(entry: Entry) -> dict[str, Json]:
+    """Return an entry's body, nothing where it cannot be read."""
+    try:
+        return _dict(loads(entry.body))
+    except (HitlError, ValueError):
+        return {}
+
+
+def told(entry: Entry, items: Mapping[str, Item], names: Mapping[str, str]) -> Told:
     """Return what an entry says.
 
     Args:
         entry: The entry.
         items: The thread's items by id, to name what was asked and decided.
+        names: Short names of nodes.
     """
     body: Json
     try:
         body = loads(entry.body)
-        text = list(_lines(entry.kind, body, items)) if isinstance(body, dict) else [entry.kind]
+        text = (
+            list(_lines(entry.kind, body, items, names)) if isinstance(body, dict) else [entry.kind]
+        )
     except (HitlError, AttributeError, KeyError, TypeError, ValueError):
         body, text = None, [f"{entry.kind}: its body cannot be read"]
     document: dict[str, Json] = {
@@ -63,12 +82,15 @@ def told(entry: Entry, items: Mapping[str, Item]) -> Told:
     return Told(text, document)
 
 
-def _lines(kind: str, body: dict[str, Json], items: Mapping[str, Item]) -> Iterator[str]:
+def _lines(
+    kind: str, body: dict[str, Json], items: Mapping[str, Item], names: Mapping[str, str]
+) -> Iterator[str]:
     rows = body.get("items")
     if isinstance(rows, list):
         yield from (_decided(row, items) for row in rows)
     elif "due" in body:
-        yield _checkpoint(kind, body)
+        yield _checkpoint(kind, body, names)
+        yield from map(_closed, _list(body.get("closed")))
     elif isinstance(body.get("tasks"), dict):
         for task in _dict(body["tasks"]).values():
             yield from _task(_dict(task), items)
@@ -80,12 +102,25 @@ def _decided(row: Json, items: Mapping[str, Item]) -> str:
     row = _dict(row)
     who = row.get("by") or "an unnamed reviewer"
     what = facts.decided(str(row.get("type")), _dict(row.get("payload")))
-    return f"decided  {who}: {what} for {_item(row.get('id'), items)}"
+    item = items.get(str(row.get("id")))
+    if item is None:
+        return f"decided  {who}: {what} for item {row.get('id')}"
+    end = "; never ran" if facts.never_ran(item) else ""
+    return f"decided  {who}: {what} for {facts.title(item)} [{item.id[:8]}]{end}"
 
 
-def _checkpoint(kind: str, body: dict[str, Json]) -> str:
+def _closed(row: Json) -> str:
+    id, state = row if isinstance(row, list) and len(row) == 2 else (row, "given up")
+    return f"closed   {str(id)[:8]}: {state}"
+
+
+def _due(body: dict[str, Json]) -> list[str]:
+    return [str(one[0]) for one in _list(body.get("due")) if isinstance(one, list) and one]
+
+
+def _checkpoint(kind: str, body: dict[str, Json], names: Mapping[str, str]) -> str:
     channels = _dict(body.get("ch"))
-    due = [str(one[0]) for one in _list(body["due"]) if isinstance(one, list) and one]
+    due = [names.get(name, name) for name in _due(body)]
     wrote = ", ".join(f"{name}{_added(change)}" for name, change in channels.items())
     then = f"; next: {', '.join(due)}" if due else "; the end"
     return f"{kind:<8} wrote {wrote or 'nothing'}{then}"

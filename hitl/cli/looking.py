@@ -7,10 +7,18 @@ from collections.abc import Iterator
 import click
 
 from hitl.cli import facts
-from hitl.cli.history import story, told
+from hitl.cli.history import short_names, story, told
 from hitl.cli.screen import Screen
-from hitl.cli.session import Session, decide_commands, examples, find, resume_command, shared
-from hitl.errors import UnknownId
+from hitl.cli.session import (
+    Session,
+    decide_commands,
+    examples,
+    find,
+    resume_command,
+    shared,
+    short,
+)
+from hitl.cli.threads import stopped, unknown_thread
 from hitl.inbox import Inbox
 from hitl.values import Item, Json, iso
 
@@ -38,11 +46,16 @@ def inbox(session: Session, thread: str | None, limit: int, whole: bool) -> int:
                 break
             items.append(item)
         now = desk.store.clock.now()
-    more = not whole and len(items) > limit
-    items = facts.in_order(items if whole else items[:limit])
+        more = not whole and len(items) > limit
+        items = facts.in_order(items if whole else items[:limit])
+        ids = short(desk, items)
+        cut_off = {
+            name: resume_command(desk, name, session.store) for name in stopped(desk.store, thread)
+        }
     rows: list[Json] = [facts.document(item) for item in items]
-    session.screen.document({"items": rows, "more": more})
-    _table(session.screen, items, now)
+    lost: list[Json] = [{"thread": name, "resume": after} for name, after in cut_off.items()]
+    session.screen.document({"items": rows, "more": more, "stopped": lost})
+    _table(session.screen, items, ids, now)
     if not items:
         where = f"of thread {thread} " if thread else ""
         session.screen.say(f"Nothing {where}waits in {session.store}.")
@@ -50,6 +63,14 @@ def inbox(session: Session, thread: str | None, limit: int, whole: bool) -> int:
         session.screen.say(f"{len(items)} shown. `hitl show ID` shows one whole.")
     if more:
         session.screen.say("More wait: `hitl inbox --all` lists them.")
+    for name, after in cut_off.items():
+        session.screen.say()
+        session.screen.say(
+            f"thread {name}: its process is gone in the middle of a run. This goes on with it, "
+            "or asks what happened:",
+            "bold yellow",
+        )
+        session.screen.command(after)
     return 0
 
 
@@ -60,29 +81,27 @@ def _waiting(desk: Inbox, thread: str | None) -> Iterator[Item]:
         page = desk.pending(thread=thread, after=(page[-1].asked_at, page[-1].id), limit=_PAGE)
 
 
-def _table(screen: Screen, items: list[Item], now: float) -> None:
+def _table(screen: Screen, items: list[Item], ids: list[str], now: float) -> None:
     if not items:
         return
     headers = {
         "id": "whole",
         "what": "fold",
-        "effect": "cut",
-        "thread": "fold",
-        "path": "fold",
+        "what it would do": "cut",
         "age": "whole",
         "decisions": "fold",
+        "thread": "whole",
     }
     rows = [
         (
             id,
             facts.title(item),
             facts.effect(item),
-            item.thread,
-            item.path,
             facts.age(now - item.asked_at),
             " ".join(item.allowed),
+            item.thread,
         )
-        for id, item in zip(facts.short_ids(items), items, strict=True)
+        for id, item in zip(ids, items, strict=True)
     ]
     screen.table(headers, rows)
 
@@ -103,9 +122,11 @@ def show(session: Session, item: str) -> int:
         earlier = _decided(desk, found)
         after = resume_command(desk, found.thread, session.store)
         now = desk.store.clock.now()
+        # Programs may keep a command; people type it now.
+        id = found.id if screen.as_json else short(desk, [found])[0]
     history: list[Json] = [facts.document(one) for one in earlier]
-    sentence, step = facts.NEXT[found.state]
-    commands = decide_commands(found, session.store) if found.state == "pending" else []
+    sentence, step = facts.next_step(found)
+    commands = decide_commands(found, id, session.store) if found.state == "pending" else []
     shown: list[Json] = [*commands]
     screen.document(
         {
@@ -141,7 +162,7 @@ def print_item(screen: Screen, item: Item, now: float, *, limit: int | None = No
         now: The store's time.
         limit: The most characters of one value; None for all.
     """
-    screen.say(f"{facts.title(item)} ({item.kind}, {item.state})", "bold")
+    screen.say(f"{facts.title(item)} ({item.kind}, {facts.state_word(item)})", "bold")
     rows = [(name, facts.pretty(value)) for name, value in facts.arguments(item)]
     if limit is not None:
         rows = [(name, facts.collapsed(text, limit, "`v`")) for name, text in rows]
@@ -200,16 +221,19 @@ def log(session: Session, thread: str) -> int:
     with session.opened() as desk:
         entries = story(desk.store, thread)
         if not entries:
-            raise UnknownId(
-                f"There is no thread {thread!r} in {session.store!r}.",
-                hint="`hitl inbox` shows the threads on which something waits.",
-            )
+            raise unknown_thread(desk.store, thread, session.store)
         items = {one.id: one for one in _items(desk, thread)}
+    names = short_names(entry for entry, _ in entries)
+    day = ""
     for entry, fault in entries:
-        lines = told(entry, items)
+        lines = told(entry, items, names)
         screen.document(lines.document | {"whole": not fault}, indent=None)
+        date, _, time = iso(entry.at)[:19].partition("T")
+        if date != day:
+            screen.say(f"{date}, UTC", "bold")
+        day = date
         for line in lines.text:
-            screen.say(f"{entry.seq:>4}  {iso(entry.at)[:19]}Z  {line}")
+            screen.say(f"{entry.seq:>4}  {time}  {line}")
         if fault:
             screen.say(f"entry {entry.seq} is not what was written: log damaged.", "bold red")
     if not any(fault for _, fault in entries):

@@ -9,7 +9,7 @@ from hitl.codec import pack
 from hitl.errors import HitlError
 from hitl.values import INTERRUPT, Json
 
-__all__ = ["Teller", "lines", "result"]
+__all__ = ["Teller", "lines", "message_ids", "result"]
 
 _SPEAKERS = {"ai": "agent", "assistant": "agent", "human": "you", "user": "you"}
 _LONGEST = 2000
@@ -20,10 +20,13 @@ class Teller:
 
     Args:
         hidden: Names of channels that are not for callers.
+        known: Ids of messages that were there before the run and are not told again, see
+            ``message_ids``.
     """
 
-    def __init__(self, hidden: Collection[str] = ()) -> None:
+    def __init__(self, hidden: Collection[str] = (), known: Collection[str] = ()) -> None:
         self._hidden = hidden
+        self._known = known
         self._told: set[tuple[str, str]] = set()
 
     def lines(self, part: object) -> Iterator[tuple[str, str]]:
@@ -46,8 +49,11 @@ class Teller:
                 yield node, f"{key} = {_short(value)}"
 
     def _once(self, message: object) -> Iterator[tuple[str, str]]:
+        id = str(_get(message, "id") or "")
+        if id in self._known:
+            return
         told = _told(message)
-        key = (str(_get(message, "id") or ""), one_line(told))
+        key = (id, one_line(told))
         if not key[0] or key not in self._told:
             self._told.add(key)
             yield from _message(told)
@@ -56,6 +62,13 @@ class Teller:
 def lines(part: object) -> Iterator[tuple[str, str]]:
     """Yield (who, what) for each thing that one part of a stream of updates tells."""
     return Teller().lines(part)
+
+
+def message_ids(values: object) -> set[str]:
+    """Return the ids of the messages in a state, as far as they have one."""
+    messages = _get(values, "messages")
+    found = messages if isinstance(messages, list | tuple) else []
+    return {str(id) for message in found if (id := _get(message, "id"))}
 
 
 def _message(told: dict[str, Json]) -> Iterator[tuple[str, str]]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, TextIO
+from itertools import zip_longest
+from typing import TextIO
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hitl.cli.safe import GUTTER, fold, safe
@@ -86,21 +85,21 @@ class Screen:
 
         Args:
             headers: Title of each column, and how it takes little room: ``whole`` (never
-                broken), ``fold`` (over several lines) or ``cut`` (ends in an ellipsis).
+                broken), ``fold`` (over several lines) or ``cut`` (two lines, then an
+                ellipsis). A last column that is whole goes below where it is too wide.
             rows: The cells, as many as there are headers.
         """
+        if self.as_json:
+            return
+        titles, ways = [safe(title) for title in headers], list(headers.values())
         cells = [[safe(cell) for cell in row] for row in rows]
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
-        for title, way, width in _columns(
-            {safe(title): way for title, way in headers.items()}, cells, self.out.width
-        ):
-            fold = way == "fold"
-            overflow: Literal["fold", "ellipsis"] = "fold" if fold else "ellipsis"
-            table.add_column(Text(title), no_wrap=not fold, overflow=overflow, width=width)
+        widths = _widths(ways, [titles, *cells], self.out.width)
+        for line in _row(titles, ways, widths, self.out.width):
+            self._line(self.out, line, "bold")
+        self._line(self.out, "─" * min(sum(widths) + 2 * len(widths) - 2, self.out.width), "")
         for row in cells:
-            table.add_row(*map(Text, row))
-        if not self.as_json:
-            self.out.print(table)
+            for line in _row(row, ways, widths, self.out.width):
+                self._line(self.out, line, "")
 
     def prompt(self, text: str) -> None:
         """Print what is asked, and stay on that line."""
@@ -140,21 +139,47 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _columns(
-    headers: Mapping[str, str], cells: list[list[str]], total: int
-) -> Iterator[tuple[str, str, int]]:
-    """Yield each column's title, way and width; the one that is cut takes what is left."""
-    widest = [
-        max(map(cell_len, (title, *column))) for title, *column in zip(headers, *cells, strict=True)
-    ]
-    ways = list(headers.values())
+def _widths(ways: Sequence[str], rows: list[list[str]], total: int) -> list[int]:
+    """Return each column's width; the one that is cut takes what the others leave."""
+    widest = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     widths = [
         wide if way == "whole" else min(wide, _FOLDED)
         for way, wide in zip(ways, widest, strict=True)
     ]
-    rest = total - 2 * (len(ways) - 1)
     for place, way in enumerate(ways):
         if way == "cut":
-            others = sum(widths) - widths[place]
-            widths[place] = max(min(widest[place], rest - others), _FOLDED)
-    yield from zip(headers, ways, widths, strict=True)
+            others = sum(widths) - widths[place] + 2 * (len(ways) - 1)
+            widths[place] = min(widest[place], max(total - others, _FOLDED))
+    if ways[-1] == "whole":
+        before = sum(widths[:-1]) + 2 * (len(ways) - 1)
+        fitting = [cell_len(row[-1]) for row in rows if before + cell_len(row[-1]) <= total]
+        widths[-1] = max(fitting, default=0)
+    return widths
+
+
+def _row(
+    cells: Sequence[str], ways: Sequence[str], widths: Sequence[int], total: int
+) -> Iterator[str]:
+    """Yield the lines of one row, without blanks at their ends."""
+    *_, last = cells
+    below = ways[-1] == "whole" and cell_len(last) > widths[-1]
+    pieces = [
+        _pieces(cell, way, width)
+        for cell, way, width in zip([*cells[:-1], "" if below else last], ways, widths, strict=True)
+    ]
+    for parts in zip_longest(*pieces, fillvalue=""):
+        padded = (
+            part + " " * (width - cell_len(part)) for part, width in zip(parts, widths, strict=True)
+        )
+        yield "  ".join(padded).rstrip()
+    if below:
+        yield from (GUTTER + piece for piece in fold(last, max(total - len(GUTTER), 10)))
+
+
+def _pieces(cell: str, way: str, width: int) -> list[str]:
+    if way == "whole":
+        return [cell]
+    found = fold(cell, width)
+    if way == "cut" and len(found) > 2:
+        return [found[0], fold(found[1], width - 1)[0].rstrip() + "…"]
+    return [piece.rstrip() for piece in found]

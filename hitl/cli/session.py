@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec
 import click
 
 from hitl.checkpoint import Checkpointer
+from hitl.cli import facts
 from hitl.cli.safe import safe
 from hitl.cli.screen import Screen
 from hitl.codec import loads
@@ -22,6 +23,7 @@ from hitl.inbox import Inbox
 from hitl.values import Item
 
 __all__ = [
+    "UNNAMED",
     "Session",
     "check_reviewer",
     "check_there",
@@ -31,10 +33,14 @@ __all__ = [
     "resume_command",
     "reviewer_option",
     "shared",
+    "short",
     "show_command",
 ]
 
 DEFAULT_STORE = "hitl.db"
+UNNAMED = "No name is kept with this decision; {} NAME, or HITL_REVIEWER, gives one."
+"""Says once how a reviewer is named, by the command's own option."""
+
 _AGENT = re.compile(r"[\w.]+:[\w.]+", re.ASCII)
 _ANSWER_WORDS = {
     "edit": " --args '{...}'",
@@ -162,17 +168,26 @@ def _starting(store: Checkpointer, start: str) -> Iterator[Item]:
         page = store.items(after=(page[-1].asked_at, page[-1].id), limit=1000)
 
 
-def decide_commands(item: Item, store: str) -> list[str]:
-    """Return the exact commands that decide an item."""
+def short(inbox: Inbox, items: list[Item]) -> list[str]:
+    """Return ids to type: the first digits that stand for each item and no other that waits.
+
+    Among many thousands that wait only the oldest are compared; an id that stands for two is
+    refused where it is used.
+    """
+    return facts.short_ids(items, inbox.pending(limit=1000)) if items else []
+
+
+def decide_commands(item: Item, id: str, store: str) -> list[str]:
+    """Return the exact commands that decide an item, which goes by an id."""
     return [
-        f"hitl {word} {item.id}{_ANSWER_WORDS.get(word, '')}{_store_words(store)}"
+        f"hitl {word} {id}{_ANSWER_WORDS.get(word, '')}{_store_words(store)}"
         for word in item.allowed
     ]
 
 
-def show_command(item: Item, store: str) -> str:
+def show_command(id: str, store: str) -> str:
     """Return the exact command that shows an item whole."""
-    return f"hitl show {item.id}{_store_words(store)}"
+    return f"hitl show {id}{_store_words(store)}"
 
 
 def resume_command(inbox: Inbox, thread: str, store: str, agent: str = "") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from hitl.checkpoint import Checkpointer
+from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine.ask import current_task
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
@@ -214,15 +214,8 @@ class StateGraph:
                 "checkpointer=True is for a graph inside another one.",
                 hint="Give a saver: compile(checkpointer=SqliteSaver('runs.db')).",
             )
-        if (
-            checkpointer is not None
-            and checkpointer is not False
-            and not isinstance(checkpointer, Checkpointer)
-        ):
-            raise Misuse(
-                f"checkpointer is a {type(checkpointer).__name__}, which is no checkpointer.",
-                hint="Give InMemorySaver() or SqliteSaver('runs.db').",
-            )
+        if checkpointer is not None and checkpointer is not False:
+            check_store(checkpointer, "checkpointer")
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
         shape = replace(shape, prepare=prepare)
         return CompiledStateGraph(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hitl.checkpoint import Checkpointer
+from hitl.checkpoint import Checkpointer, check_store
 from hitl.errors import Conflict, UnknownId
 from hitl.ledger import decide, decision_entry
 from hitl.values import Commit, Draft, Item, ItemChange, is_id
@@ -21,9 +21,13 @@ class Inbox:
 
     Args:
         store: The checkpointer that the runs use.
+
+    Raises:
+        Misuse: It is no checkpointer.
     """
 
     def __init__(self, store: Checkpointer) -> None:
+        check_store(store, "store")
         self.store = store
 
     def pending(

@@ -33,6 +33,11 @@ _KEYS: dict[str, frozenset[str]] = {
     "respond": frozenset({"message"}),
     "retry": frozenset(),
 }
+_MEANT = {
+    "reason": " Did you mean 'message'?",
+    "args": ' An edit is {"type": "edit", "edited_action": {"name": ..., "args": {...}}}.',
+    "name": ' An edit is {"type": "edit", "edited_action": {"name": ..., "args": {...}}}.',
+}
 _SEEN = frozenset({"fingerprint", "version"})
 _SPELLINGS = {"editedAction": "edited_action"}
 _TYPES: dict[str, DecisionType] = {
@@ -141,7 +146,7 @@ def read_decision(item: Item, raw: object) -> Decision:
         if key not in allowed:
             raise WrongAnswer(
                 f"A decision of type {kind!r} has no key {key!r} (item {item.id})."
-                + near(key, allowed),
+                + (_MEANT.get(key) or near(key, allowed)),
                 hint=f"Known keys: {', '.join(sorted(allowed))}.",
                 item=item.id,
                 key=key,

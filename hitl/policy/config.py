@@ -98,6 +98,7 @@ def unlike(name: str, names: Collection[str]) -> str:
     from difflib import get_close_matches  # on first use: only where something is wrong
 
     near = get_close_matches(name, names, n=1, cutoff=0.5) if len(name) <= 64 else []
+    near = [known for known in names if known.startswith(name) and len(name) > 3] or near
     return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
 
 

@@ -15,9 +15,9 @@ __all__ = ["THREAD", "WISH", "build"]
 THREAD = "spring-cleaning"
 
 WISH = (
-    "Please tidy the archive: count what is older than 2020, delete it, write a report about it "
-    "to ../summary.md, tell tenants@example.org, and ask me whether the boiler papers stay. "
-    "Make the last four in one go, and count once more with them."
+    "Please tidy the archive. Count the records from before 2020, then delete them, write a "
+    "report to ../summary.md, tell tenants@example.org, and ask me which year the next tidy-up "
+    "shall cover."
 )
 
 _PROMPT = "You look after an archive. Use your tools; several calls in one turn are fine."
@@ -33,10 +33,10 @@ SCRIPT: list[Any] = [
         ("delete_records", {"before": "2020-01-01"}),
         ("write_report", {"path": "../summary.md", "text": "Records before 2020 were removed."}),
         ("send_notice", {"to": "tenants@example.org", "text": "Old records are gone."}),
-        ("ask_user", {"question": "Shall the boiler papers stay?"}),
+        ("ask_user", {"question": "Which year shall the next tidy-up cover?"}),
         ("count_records", {"before": "2030-01-01"}),
     ),
-    "The archive is tidy. Nobody was notified, and the boiler papers stay.",
+    "The archive is tidy. Nobody was told, and the next tidy-up covers 2021.",
 ]
 
 

@@ -25,6 +25,7 @@ from hitl.values import Item, Json, iso
 __all__ = ["run"]
 
 _ROUNDS = 10
+_DIED = -1
 _PATIENCE = 300  # seconds that one process may take
 
 DECISIONS: dict[str, dict[str, Json]] = {
@@ -37,7 +38,8 @@ DECISIONS: dict[str, dict[str, Json]] = {
         },
     },
     "send_notice": {"type": "reject", "message": "Nobody outside needs to know."},
-    "ask_user": {"type": "respond", "message": "Yes, keep the boiler papers."},
+    "ask_user": {"type": "respond", "message": "2021."},
+    "outcome of delete_records": {"type": "respond", "message": "5 records deleted"},
 }
 """What the scripted reviewer says of a call of each tool."""
 
@@ -64,9 +66,17 @@ def run(*, scripted: bool, model: str | None, keep: str | None, screen: Screen) 
         world.make()
         store = SqliteSaver(str(world.store))
         try:
-            return _Story(screen, world, Inbox(store), scripted, model).tell()
+            code = _Story(screen, world, Inbox(store), scripted, model).tell()
         finally:
             store.close()
+        screen.say()
+        if keep is None:
+            screen.say("The folder is removed now; `hitl demo --keep DIR` leaves it, to look at:")
+        else:
+            screen.say("It is all still there, to look at:")
+        for command in (f"hitl log {THREAD}", "hitl inbox"):
+            screen.command(f"{command} --store {keep or 'DIR'}/{world.store.name}")
+        return code
 
 
 @contextmanager
@@ -103,8 +113,9 @@ class _Story:
         say()
         say("You ask the agent:", "bold")
         self.screen.block(WISH)
-        self._chapter("Process 1: the agent works until calls wait for a human")
+        self._chapter("The first process: the agent works until calls wait for a human")
         waits = self._propose()
+        jobs = ["resume-and-die"]
         for _ in range(_ROUNDS):
             if not waits:
                 break
@@ -113,7 +124,7 @@ class _Story:
                 say("Something still waits; nothing that waits has run.")
                 return 3
             self._chapter("A new process: the run is resumed from the file")
-            waits = self._work("resume")
+            waits = self._work(jobs.pop() if jobs else "resume")
         if waits is None:
             return 1
         self._world("After")
@@ -145,11 +156,21 @@ class _Story:
         return waits
 
     def _work(self, job: str) -> int | None:
+        """Let a process go on; where it dies in the middle of a call, another one takes over."""
         process = self._start(job)
         try:
-            return self._listen(process)
+            waits = self._listen(process, may_die=job == "resume-and-die")
         finally:
             _end(process)
+        if waits != _DIED:
+            return waits
+        self.screen.say(
+            f"Process {process.pid} died in the middle of a call (exit {process.returncode}): the "
+            "records are gone from the database, but no result was kept.",
+            "bold",
+        )
+        self._chapter("A new process: it does not delete again, it asks what happened")
+        return self._work("resume")
 
     def _start(self, job: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "hitl.cli.demo.worker", str(self.world.folder), job]
@@ -162,7 +183,7 @@ class _Story:
         self.screen.say(f"(process {process.pid})")
         return process
 
-    def _listen(self, process: subprocess.Popen[str]) -> int | None:
+    def _listen(self, process: subprocess.Popen[str], *, may_die: bool = False) -> int | None:
         """Tell what a process says; return how many questions wait, None where it failed."""
         assert process.stdout is not None
         for line in process.stdout:
@@ -173,6 +194,8 @@ class _Story:
                 self.screen.error(facts["error"], facts["hint"])
                 return None
             self.screen.say(f"{facts['who']}: {facts['what']}", indent=2)
+        if may_die and process.wait(_PATIENCE) < 0:
+            return _DIED
         self.screen.error("The process ended without a word.")
         return None
 
@@ -206,7 +229,9 @@ class _Story:
         self.screen.table({"id": "whole", "created": "whole", "title": "cut"}, rows)
         self.screen.say(f"files: {', '.join(self.world.files()) or 'none'}")
         for line in self.world.ran():
-            self.screen.say(f"ran once: {line}")
+            self.screen.say(f"ran: {line}")
+        if self.world.ran():
+            self.screen.say("(write_report is declared idempotent, so it may run again.)")
 
     def _trail(self) -> None:
         self._chapter("The audit trail: who decided what, and what came of it")
@@ -215,7 +240,14 @@ class _Story:
             self.screen.say(f"{iso(item.asked_at)}  {title(item)}: {effect(item)}", "bold")
             if item.decision is not None:
                 self.screen.say(decision_line(item.decision), indent=4)
-            self.screen.say(f"now: {item.state}", indent=4)
+            self.screen.say(f"now: {_now(item)}", indent=4)
+
+
+def _now(item: Item) -> str:
+    """Return what has become of an item, in a word or two."""
+    if item.kind == "action" and item.state == "done":
+        return "never ran"
+    return "settled" if item.kind == "outcome" and item.state == "done" else item.state
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -1,4 +1,6 @@
-"""One process of the demo: ``python -m hitl.cli.demo.worker FOLDER start|resume [MODEL]``.
+"""One process of the demo: ``python -m hitl.cli.demo.worker FOLDER JOB [MODEL]``.
+
+The jobs are ``start``, ``resume`` and ``resume-and-die``, which is killed in the middle of a call.
 
 It tells what happens as lines of JSON. After ``start`` it stays, like a server that holds a
 paused run in memory, until it is killed.
@@ -26,7 +28,7 @@ def main(folder: str, job: str, model: str | None = None) -> int:
     config: dict[str, object] = {"configurable": {"thread_id": THREAD}}
     start = {"messages": [{"role": "user", "content": WISH}]} if job == "start" else None
     try:
-        agent = build(World(Path(folder)), model)
+        agent = build(World(Path(folder), dies=job == "resume-and-die"), model)
         teller = Teller(agent.shape.schema.hidden)
         for part in agent.stream(start, config):
             for who, what in teller.lines(part):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,9 +24,12 @@ class World:
 
     Args:
         folder: Where the world is; it must exist.
+        dies: Whether this process shall be killed right after it has deleted records, as a
+            power cut would: the effect is there, its result is not.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, dies: bool = False) -> None:
+        self._dies = dies
         self.folder = folder
         self.database = folder / "records.db"
         self.reports = folder / "reports"
@@ -103,6 +108,8 @@ class World:
             with self._open() as records, records:
                 count = records.execute("delete from records where created < ?", (before,)).rowcount
             self._note(f"delete_records before={before} deleted={count}")
+            if self._dies:
+                os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
             return f"{count} records deleted"
 
         @tool(effect="idempotent")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import hitl
 from hitl import Gate, InMemorySaver, SqliteSaver, tool
-from hitl.errors import AlreadyDecided, EmptyInputError, Misuse
+from hitl.errors import AlreadyDecided, Misuse
 
 CALLS = [
     {"name": "pay", "args": {"n": 1}, "id": "a"},
@@ -113,7 +114,7 @@ def test_a_decision_comes_from_another_process_that_knows_no_tool(tmp_path: Path
 def test_new_calls_supersede_what_waits_and_ids_may_repeat():
     world = World(InMemorySaver())
     first = world.gate().review("t", [CALLS[0], {**CALLS[0], "args": {"n": 9}}])
-    second = world.gate().review("t", [CALLS[0], {**CALLS[0], "args": {"n": 9}}])
+    second = world.gate().review("t", [CALLS[0], {**CALLS[0], "args": {"n": 8}}])
     assert [world.store.items(ids=[item.id])[0].state for item in first.pending] == [
         "superseded"
     ] * 2
@@ -121,7 +122,31 @@ def test_new_calls_supersede_what_waits_and_ids_may_repeat():
     world.gate().decide(second.pending[1].id, {"type": "approve"})
     result = world.gate().resume("t")
     assert [one["status"] for one in result.results] == ["error", "success"]
-    assert world.ran == [("pay", 9)]
+    assert world.ran == [("pay", 8)]
+
+
+def test_a_loop_that_starts_anew_and_proposes_the_same_calls_asks_nobody_twice():
+    world = World(InMemorySaver())
+    first = world.gate().review("t", [CALLS[0]])
+    again = world.gate().review("t", [CALLS[0]])
+    assert again.pending == first.pending
+    world.gate().decide(first.pending[0].id, {"type": "approve"}, by="ann")
+    result = world.gate().review("t", [CALLS[0]])  # what ann approved is delivered
+    assert result.done
+    assert len(world.ran) == 1
+    asked = asyncio.run(world.gate().areview("t", [CALLS[0]]))
+    assert asked.pending[0].id != first.pending[0].id  # it has its result: this is another call
+    assert asyncio.run(world.gate().areview("t", [CALLS[0]])).pending == asked.pending
+
+
+def test_calls_without_ids_get_one_so_that_results_can_be_told_apart():
+    world = World(InMemorySaver())
+    calls = [{"name": CALLS[0]["name"], "args": {"n": n}} for n in (1, 2)]
+    pending = world.gate().review("t", calls).pending
+    for item in pending:
+        world.gate().decide(item.id, {"type": "approve"})
+    results = world.gate().resume("t").results
+    assert [one["tool_call_id"] for one in results] == ["call_0", "call_1"]
 
 
 def test_wrong_use_fails_before_anything_runs():
@@ -132,7 +157,7 @@ def test_wrong_use_fails_before_anything_runs():
     bad = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{"}}
     with pytest.raises(Misuse):
         gate.review("t", [bad])
-    with pytest.raises(EmptyInputError):
+    with pytest.raises(Misuse, match="Nothing was proposed"):
         gate.resume("never seen")
     with pytest.raises(Misuse, match="checkpointer"):
         Gate([], interrupt_on={}, store="calls.db")  # type: ignore[arg-type]

@@ -46,17 +46,6 @@ class Meddler:
     def next(self, when, act):
         getattr(self, when)[self.count + 1] = act
 
-    # The protocol is checked by names, which __getattr__ does not show.
-    blocking = False
-    clock = load = items = threads = entries = delete_thread = close = None
-
-    def __getattribute__(self, name):
-        if name in (
-            "clock", "load", "items", "threads", "entries", "delete_thread", "close", "blocking"
-        ):  # fmt: skip
-            return getattr(object.__getattribute__(self, "inner"), name)
-        return object.__getattribute__(self, name)
-
 
 @pytest.fixture
 def meddler(store):
