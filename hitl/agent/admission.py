@@ -27,6 +27,7 @@ from hitl.agent.review import Review, accepted, mark
 from hitl.engine import Task
 from hitl.errors import Refused
 from hitl.ledger import Ask
+from hitl.policy import Verdict
 from hitl.values import Item, ToolCall
 
 __all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of"]
@@ -108,7 +109,9 @@ class Admission:
         if call is not None:
             silent = [gate for gate in self.gates if gate.name not in review.gates]
             return self._ask(task, ticket, (call, known.items), silent)
-        admitted = self._ask(task, ticket, (ticket.call, ()), self.gates)
+        # Its yes is used up or was left on another branch: a human is asked anew.
+        asked = review.gates if known.verdict == "asked" else ()
+        admitted = self._ask(task, ticket, (ticket.call, ()), self.gates, asked)
         if known.verdict == "asked" and not admitted[1]:
             raise _not_approved(ticket.call)
         return admitted
@@ -119,8 +122,12 @@ class Admission:
         ticket: Ticket,
         admitted: Admitted,
         gates: Sequence[HumanInTheLoopMiddleware],
+        must_ask: Sequence[str] = (),
     ) -> Admitted:
-        """Let the gates that are still to be heard have their say, one after the other."""
+        """Let the gates that are still to be heard have their say, one after the other.
+
+        Where ``must_ask`` names gates, one of them asks, even if its rules have become laxer.
+        """
         call, items = admitted
         waiting = list(gates)
         mark(call)
@@ -132,6 +139,8 @@ class Admission:
                 if passed or intent_of(task, call):
                     return call, items
                 ask = self._next(task, ticket, call, waiting)
+                if ask is None and must_ask and not items:
+                    ask = self._insist(task, ticket, call, must_ask)
                 if ask is None:
                     return call, items
                 ask = _in_place(task, call) or ask
@@ -159,6 +168,17 @@ class Admission:
                 raise Refused(denied(call, verdict))
             if verdict.effect == "ask":
                 return gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
+        return None
+
+    def _insist(
+        self, task: Task, ticket: Ticket, call: ToolCall, names: Sequence[str]
+    ) -> Ask | None:
+        """Return a question by the first of these gates that has a rule for the tool."""
+        for gate in self.gates:
+            allowed = gate.policy.allowed(call["name"]) if gate.name in names else None
+            if allowed:
+                verdict = Verdict("ask", allowed, "An earlier approval does not count here.")
+                return gate.ask_for(ticket.index, call, verdict, ticket.state, task.run.runtime)
         return None
 
     def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:

@@ -209,7 +209,7 @@ class _Wiring:
         async def aask(state: Any, runtime: Runtime) -> Command:
             return self._told(await model.acall(state, runtime), following)
 
-        self.graph.add_node(MODEL, ask, async_action=aask)
+        self.graph.add_node(MODEL, ask, async_action=aask, onward=_onward(following))
         self.graph.add_node(TOOLS, tools, async_action=tools.acall, approves=tools.asks)
         self._after_tools(tools)
         self._chain(self.before_agent, "before_agent", lambda _: self.entry)
@@ -262,7 +262,9 @@ class _Wiring:
                 following = _to(hooks[place + 1][0])
             node, anode = hook_node(one, hook, jumps, following)
             gated = isinstance(one, HumanInTheLoopMiddleware) and one.asks
-            self.graph.add_node(name, node, async_action=anode, approves=gated)
+            self.graph.add_node(
+                name, node, async_action=anode, approves=gated, onward=_onward(following)
+            )
 
     def _after_turn(self, messages: Sequence[Any]) -> Goto:
         """Go on after the model's turn: its open calls, the model again, or the end."""
@@ -274,6 +276,10 @@ class _Wiring:
 
 def _called(turn: AIMessage) -> set[str]:
     return {call["name"] for call in turn.tool_calls}
+
+
+def _onward(following: Route) -> Callable[[object], Goto]:
+    return lambda state: following(messages_of(state))
 
 
 def _to(name: str) -> Route:

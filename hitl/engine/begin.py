@@ -32,7 +32,7 @@ from hitl.errors import (
 from hitl.ledger import bind, decision_entry, is_map, move, near, resolve, then
 from hitl.values import END, NO_ANSWER, START, Command, Draft, Item, ItemChange
 
-__all__ = ["begin", "close", "take_finished", "take_input"]
+__all__ = ["begin", "check_code", "close", "take_finished", "take_input"]
 
 
 Begun = Generator[Effect, object, Standing]
@@ -74,7 +74,7 @@ def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -
     assert isinstance(old, Standing)
     if request.input is None and not old.due:
         return old
-    _check_code(shape, old)
+    check_code(shape, old)
     closing = yield from close(request, facts, standing)
     if request.input is not None:
         yield from take_input(shape, request, facts, old, request.input, closing, fork=True)
@@ -96,12 +96,12 @@ def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
         )
     if not standing.due:
         return
-    _check_code(shape, standing)
+    check_code(shape, standing)
     if facts.journal.saved and (ready(standing) or has_lost(standing)):
         receipt_of((yield Append((), (), "acquire")))
 
 
-def _check_code(shape: Shape, standing: Standing) -> None:
+def check_code(shape: Shape, standing: Standing) -> None:
     """Refuse to go on with a graph that no longer has what is due; the thread stays as it is.
 
     Raises:
@@ -160,7 +160,7 @@ def _command(
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
         answer = bind(standing.items, command.resume, thread=standing.thread)
-    _check_code(shape, standing)
+    check_code(shape, standing)
     try:
         if answer is not None:
             changes = yield from _answers(request, facts, standing, answer)
@@ -265,7 +265,7 @@ def take_input(
     changed = list(dict.fromkeys([*changed, *merged]))
     standing.due = _first(shape)
     standing.ran = []
-    standing.records = {}
+    standing.drop_records()
     standing.arrived = {}
     standing.step += 1
     standing.source = "input"

@@ -12,7 +12,7 @@ from hitl.engine.standing import Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, outcome_asks
 from hitl.errors import Broken, Conflict, NotStorable, Stale
-from hitl.values import LIVE, Draft, ItemChange, Json, Receipt
+from hitl.values import CHECKPOINTS, LIVE, Draft, ItemChange, Json, Receipt
 
 __all__ = [
     "Overtaken",
@@ -97,9 +97,10 @@ def checkpoint_draft(
 def commit_checkpoint(
     standing: Standing, drafts: tuple[Draft, ...], items: tuple[ItemChange, ...], lease: Lease
 ) -> Part:
-    """Commit a checkpoint, the last of ``drafts``, with the changes of items that belong to it."""
+    """Commit a checkpoint, one of ``drafts``, with the changes of items that belong to it."""
     receipt = receipt_of((yield Append(drafts, items, lease)))
-    standing.before, standing.checkpoint = standing.checkpoint, receipt.seqs[-1]
+    (seq,) = (n for n, draft in zip(receipt.seqs, drafts, strict=True) if draft.kind in CHECKPOINTS)
+    standing.before, standing.checkpoint = standing.checkpoint, seq
     standing.at, standing.past = receipt.at, False
     take_items(standing, items)
 

@@ -67,6 +67,7 @@ class StateGraph:
         input_schema: object = None,
         approves: bool = False,
         async_action: Fn | None = None,
+        onward: Fn | None = None,
     ) -> Self:
         """Add a node.
 
@@ -80,6 +81,8 @@ class StateGraph:
             approves: Whether it pauses for approvals, so that compiling without a
                 checkpointer is refused when the graph is run.
             async_action: What async runs await in its place.
+            onward: For a node that chooses its way with commands: a path function that says
+                where ``update_state(as_node=...)`` goes in its place.
 
         Returns:
             This builder.
@@ -106,6 +109,7 @@ class StateGraph:
             dict(metadata or {}),
             approves,
             async_action,
+            onward,
         )
         return self
 

@@ -45,11 +45,18 @@ def history(
     wanted = set(seqs if limit is None else seqs[max(len(seqs) - limit, 0) :])
     for entry in loaded.entries:
         if entry.kind in CHECKPOINTS and standing.checkpoint in wanted:
-            yield standing, True
+            yield _whole(shape, standing), True
         apply(standing, entry)
     if standing.checkpoint in wanted:
         standing.items = dict(loaded.items)
-        yield standing, False
+        yield _whole(shape, standing), False
+
+
+def _whole(shape: Shape, standing: Standing) -> Standing:
+    """Give a standing what its graph has gained since: channels that begin with a value."""
+    for name, value in initial(shape.channels).items():
+        standing.values.setdefault(name, value)
+    return standing
 
 
 def stood_at(

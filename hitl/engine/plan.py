@@ -194,7 +194,7 @@ def advance(shape: Shape, standing: Standing, done: Sequence[tuple[str, Done]]) 
     standing.values.update(changed)
     standing.due = next_due(shape, done, standing.arrived)
     standing.ran = [node for node, _ in done]
-    standing.records = {}
+    standing.drop_records()
     standing.step += 1
     standing.source = "loop"
     return list(changed)

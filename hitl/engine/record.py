@@ -256,7 +256,7 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
     joins = _table(body.get("joins", {}))
     standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
     if not body.get("keep"):
-        standing.records = {}
+        standing.drop_records()
     standing.before, standing.checkpoint = standing.checkpoint, entry.seq
     standing.at = entry.at
 

@@ -264,8 +264,9 @@ class Runner:
             frozenset(modes),
             settings.limit,
             settings.reviewer,
-            settings.checkpoint,
-            settings.pause,
+            # A run that is not saved has no past, though its config may be that of one around it.
+            settings.checkpoint if self.checkpointer is not None else 0,
+            settings.pause if self.checkpointer is not None else 0,
             options.unknown,
             before,
             after,

@@ -31,6 +31,7 @@ class Node:
         metadata: The user's.
         approves: Whether it may pause for an approval, so that a checkpointer must be there.
         afn: What async runs await in place of ``fn``, where there is a form of its own.
+        onward: Where an update that is taken for it goes, if it chooses its way by commands.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Node:
     metadata: Mapping[str, object] = field(default_factory=dict)
     approves: bool = False
     afn: Callable[..., object] | None = None
+    onward: Callable[..., object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class Shelf:
         """
         if checkpoint:
             standing, past = stood_at(self.shape, self.store, writer.thread, checkpoint)
-            standing.past, standing.records = past, {}
+            standing.past = past
+            standing.drop_records()
             standing.items = writer.items
             return standing
         standing, loaded = self._load(writer.thread)

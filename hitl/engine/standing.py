@@ -112,7 +112,7 @@ class Standing:
         signature: Of the graph that wrote the newest checkpoint.
         checkpoint: Number of the newest checkpoint entry.
         before: Number of the checkpoint before that one, 0 for none.
-        pause: Number of the newest entry that told of a pause, 0 for none.
+        pause: Number of the newest entry of this superstep that told of a pause, 0 for none.
         step: Number of the superstep that the checkpoint ended; -1 for an input.
         source: ``input``, ``loop``, ``update`` or ``fork``.
         at: When the checkpoint was written.
@@ -156,3 +156,8 @@ class Standing:
         if found is None:
             found = self.records[place] = Record()
         return found
+
+    def drop_records(self) -> None:
+        """Forget what the tasks of a superstep left, since another one begins."""
+        self.records = {}
+        self.pause = 0
