@@ -105,7 +105,8 @@ def on_graph(gate: Gate, graph: CompiledStateGraph, store: Checkpointer) -> Gate
 def needs_loop(graph: CompiledStateGraph) -> bool:
     """Return whether a part of a graph can only be awaited."""
     paths = (branch for branches in graph.shape.branches.values() for branch in branches)
-    return any(part.is_async for part in (*graph.nodes.values(), *paths))
+    nodes = graph.nodes.values()
+    return any(node.is_async for node in nodes) or any(path.is_async for path in paths)
 
 
 def _module(name: str) -> ModuleType:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from os.path import commonprefix
 
 from hitl.values import Decision, Item, ItemState, Json, iso
 
@@ -234,7 +233,7 @@ def short_ids(items: Iterable[Item], among: Iterable[Item] = ()) -> list[str]:
     items = list(items)
     digits: dict[str, int] = {}
     for one, other in pairwise(sorted({item.id for item in (*items, *among)})):
-        apart = len(commonprefix([one, other])) + 1
+        apart = next(place for place in range(33) if one[:place] != other[:place])
         for id in (one, other):
             digits[id] = max(digits.get(id, 8), apart)
     return [item.id[: digits.get(item.id, 8)] for item in items]

@@ -147,6 +147,7 @@ def _task(shape: Shape, standing: Standing, facts: RunFacts, place: int) -> Task
         standing.checkpoint,
         standing.record(place),
         facts,
+        standing.due,
     )
 
 

@@ -84,6 +84,7 @@ class Task:
         checkpoint: Number of the checkpoint it runs from.
         record: What it has left in the log so far.
         run: What it shares with the other tasks of the run.
+        due: All tasks of its superstep, itself included, by place.
         asks: How often it has asked in this execution.
         asked: A new question without an answer, if it paused.
         new_items: The items of that question.
@@ -104,6 +105,7 @@ class Task:
     checkpoint: int
     record: Record
     run: RunFacts
+    due: Sequence[Due] = ()
     asks: int = 0
     steps: int = 0
     asked: Asked | None = None
