@@ -77,8 +77,9 @@ def check_store(value: object, what: str) -> None:
     lacking = [name for name in _VERBS if not callable(getattr(value, name, None))]
     lacking += [name for name in ("blocking", "clock") if not hasattr(value, name)]
     if isinstance(value, type) or lacking:
-        is_class = isinstance(value, type)
-        found = f"the class {value.__name__}" if is_class else f"a {type(value).__name__}"
+        found = f"a {type(value).__name__}"
+        if isinstance(value, type):
+            found = f"the class {value.__name__}"
         why = f"; it lacks {', '.join(lacking)}" if 0 < len(lacking) < len(_VERBS) else ""
         raise Misuse(
             f"{what} is {found}, which is no checkpointer{why}.",

@@ -15,7 +15,7 @@ from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
-from hitl.errors import Misuse, NoCheckpointer
+from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
 from hitl.values import Config, Item, ItemChange, Json, derive
 
@@ -157,6 +157,8 @@ class Task:
         if self.paused:
             self.swallowed = True
             return []
+        if self.error is not None:
+            raise self.error  # it was swallowed; the record decides
         self.raw = value
         shape = self.run.shape
         self.writes, self.goto = read_return(shape, self.node, value, nested=self.run.nested)
@@ -193,6 +195,7 @@ class Task:
 
         Raises:
             Pause: There is no answer yet; the question has been recorded.
+            Stale: Another question stood here when the answer was given.
         """
         if not self.run.journal.saved:
             raise NoCheckpointer(
@@ -207,6 +210,9 @@ class Task:
         own = [asked for asked in self.record.asked if not asked.lost]
         if number < len(own):
             items = [self.run.items[id] for id in own[number].items]
+            if [item.fingerprint for item in items] != [ask.fingerprint for ask in asks]:
+                self.error = _changed(self.node.name, items[0])
+                raise self.error
             if answered(items):
                 return answer(items)
             raise Pause  # it waits already
@@ -267,6 +273,18 @@ class Task:
                     hint="Keep the order of steps while a thread is paused in this node.",
                 )
         return key, False
+
+
+def _changed(node: str, item: Item) -> Stale:
+    """Return the error for an answer that would reach a question nobody has seen."""
+    return Stale(
+        f"Node {node!r} asks something else now than when item {item.id} was answered; the "
+        "answer was not given to it.",
+        hint="Keep what a question is made of in step(), so that it is the same when the node "
+        "runs again. update_state(config, None) drops the answer, and the node asks anew.",
+        node=node,
+        item=item.id,
+    )
 
 
 CURRENT: ContextVar[Task | None] = ContextVar("hitl_task", default=None)

@@ -13,7 +13,7 @@ import pytest
 from hitl.checkpoint import InMemorySaver
 from hitl.engine import StateGraph, interrupt, step
 from hitl.engine.ask import current_config, current_task, running_task
-from hitl.errors import Misuse, NoCheckpointer, NotStorable, OutsideRun
+from hitl.errors import Misuse, NoCheckpointer, NotStorable, OutsideRun, Stale
 from hitl.values import START, Command, Config
 
 
@@ -286,3 +286,29 @@ def test_a_step_that_fails_is_not_kept_and_runs_again(hand, store):
     with pytest.raises(OSError, match="once"):
         hand.invoke(graph.compile(store), {}, CONFIG)
     assert hand.invoke(graph.compile(store), None, CONFIG)["log"] == ["fine"]
+
+
+@pytest.mark.parametrize("swallow", [False, True])
+def test_an_answer_never_reaches_a_question_that_nobody_saw(hand, store, swallow):
+    what = ["A"]
+
+    def ask(state):
+        try:
+            return {"log": [what[0], interrupt(f"delete {what[0]}?")]}
+        except Exception:
+            if not swallow:
+                raise
+            return {"log": ["went on"]}
+
+    app = StateGraph(Log).add_node(ask).add_edge(START, "ask").compile(store)
+    first = hand.invoke(app, {"log": []}, CONFIG)
+    what[0] = "B"
+    with pytest.raises(Stale, match="asks something else"):
+        hand.invoke(app, Command(resume="yes"), CONFIG)
+    again = hand.state(app, CONFIG)
+    assert again.next == ("ask",)
+    app.update_state(CONFIG, None)
+    second = hand.invoke(app, None, CONFIG)
+    assert second.interrupts[0].value == "delete B?"
+    assert second.interrupts[0].id != first.interrupts[0].id
+    assert hand.invoke(app, Command(resume="no"), CONFIG)["log"] == ["B", "no"]
