@@ -78,7 +78,7 @@ def connect(path: str, *, timeout: float, synchronous: str) -> sqlite3.Connectio
             _make_private(path)
             _patiently(timeout, lambda: _look_first(path, timeout))
         return _patiently(timeout, lambda: _open(path, timeout, synchronous))
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
         raise failed(error, path) from error
 
 
@@ -191,7 +191,7 @@ def failed(error: Exception, path: str) -> HitlError:
             hint="Open it with check_same_thread=False, or give the path instead.",
             path=path,
         )
-    if "decode to UTF-8" in str(error):
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
         return Damaged(
             f"The store {path!r} holds a text that cannot be read: {error}.",
             hint="It was changed outside of this library; restore it from a copy.",

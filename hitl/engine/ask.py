@@ -27,7 +27,7 @@ def current_task(what: str) -> Task:
         OutsideRun: None is.
     """
     task = CURRENT.get()
-    if task is None:
+    if task is None or task.ended:
         raise OutsideRun(
             f"{what} was called outside a running node.",
             hint="Call it inside a node or tool, in the thread or task that runs it.",

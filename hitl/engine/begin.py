@@ -82,7 +82,7 @@ def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -
     old.step += 1
     old.source = "fork"
     old.signature = shape.signature
-    draft = checkpoint_draft(old, "fork", (), fork=True)
+    draft = checkpoint_draft(old, "fork", (), fork=True, closed=closing)
     yield from commit_draft(old, draft, closing, "acquire")
     return old
 
@@ -272,7 +272,9 @@ def take_input(
     standing.signature = shape.signature
     standing.metadata = dict(request.metadata)
     saved = facts.journal.saved
-    draft = checkpoint_draft(standing, "input", changed, fork=fork) if saved else None
+    draft = None
+    if saved:
+        draft = checkpoint_draft(standing, "input", changed, fork=fork, closed=closing)
     yield from commit_draft(standing, draft, closing, "acquire")
 
 

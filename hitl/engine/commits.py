@@ -75,6 +75,7 @@ def checkpoint_draft(
     *,
     keep: bool = False,
     fork: bool = False,
+    closed: Sequence[ItemChange] = (),
 ) -> Draft:
     """Return the entry that makes where the thread stands now its newest checkpoint.
 
@@ -84,13 +85,17 @@ def checkpoint_draft(
         changed: Names of the channels that changed.
         keep: Whether the records of the tasks that are due stay.
         fork: Whether it stands on an earlier checkpoint; then the whole state is written.
+        closed: Items that are given up with it: the log tells what became of them.
 
     Raises:
         NotStorable: A value cannot be written.
         InvalidUpdateError: A committed element was changed in place.
     """
     base = fork or (is_wasteful(standing) and not keep)
-    body = checkpoint_body(standing, changed, base=base, first=kind != "step", keep=keep)
+    ends: list[Json] = [[change.item.id, change.item.state] for change in closed]
+    body = checkpoint_body(
+        standing, changed, base=base, first=kind != "step", keep=keep, closed=ends
+    )
     return Draft(kind, body, standing.checkpoint if fork else 0, base)
 
 

@@ -37,7 +37,13 @@ def is_wasteful(standing: Standing) -> bool:
 
 
 def checkpoint_body(
-    standing: Standing, changed: Iterable[str], *, base: bool, first: bool, keep: bool = False
+    standing: Standing,
+    changed: Iterable[str],
+    *,
+    base: bool,
+    first: bool,
+    keep: bool = False,
+    closed: Sequence[Json] = (),
 ) -> str:
     """Return the text of a checkpoint entry, and remember what is committed by it.
 
@@ -47,6 +53,7 @@ def checkpoint_body(
         base: Write every channel whole.
         first: The thread's first entry, or the first of a run: carries salt and signature.
         keep: The records of the tasks that are due stay (an update of a paused thread).
+        closed: Ids and states of items that are given up with it; told, not read back.
 
     Raises:
         NotStorable: A value cannot be written; the path names it.
@@ -65,6 +72,8 @@ def checkpoint_body(
         head["salt"] = standing.salt
         head["sig"] = standing.signature
         head["meta"] = dict(standing.metadata)
+    if closed:
+        head["closed"] = list(closed)
     if keep:
         head["keep"] = True
     if base:

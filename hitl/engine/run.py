@@ -38,6 +38,7 @@ def run_task(task: Task) -> Task:
     except BaseExceptionGroup as group:
         _take_group(task, group)
     finally:
+        task.ended = True
         CURRENT.reset(token)
     return task
 
@@ -66,6 +67,7 @@ async def arun_task(task: Task) -> Task:
     except BaseExceptionGroup as group:
         _take_group(task, group)
     finally:
+        task.ended = True
         CURRENT.reset(token)
     return task
 

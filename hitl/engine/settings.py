@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from hitl.checkpoint import check_thread_id
 from hitl.errors import Misuse, NoThreadId
-from hitl.ledger import closest, near
+from hitl.ledger import check_reviewer, closest, near
 from hitl.values import parse_checkpoint_id
 
 __all__ = [
@@ -78,7 +78,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
         _thread(config, place) if saved else "",
         _entry(place, "checkpoint_id"),
         _entry(place, "pause_id"),
-        _reviewer(place),
+        check_reviewer(place.get("reviewer"), "config['configurable']['reviewer']"),
         _number(config, "recursion_limit", _LIMIT),
         _number(config, "max_concurrency", 32),
         _metadata(config, place),
@@ -111,16 +111,6 @@ def _entry(place: Mapping[str, object], key: str) -> int:
             hint="Use the config of a result or of a snapshot.",
         )
     return number
-
-
-def _reviewer(place: Mapping[str, object]) -> str | None:
-    given = place.get("reviewer")
-    if given is None or (isinstance(given, str) and 0 < len(given) <= 512):
-        return given
-    raise Misuse(
-        "config['configurable']['reviewer'] must be a text of 1 to 512 characters.",
-        hint="It is an opaque id that your host vouches for.",
-    )
 
 
 def _number(config: Mapping[str, object], key: str, default: int) -> int:

@@ -96,6 +96,7 @@ class Task:
         swallowed: Whether it went on after its pause, or ended with another error.
         subs: How many runs it has begun inside it in this execution.
         held: Whether a run inside it paused.
+        ended: Whether its node has returned; what still runs in its context is outside.
     """
 
     place: int
@@ -118,6 +119,7 @@ class Task:
     swallowed: bool = False
     subs: int = 0
     held: bool = False
+    ended: bool = False
 
     @property
     def paused(self) -> bool:

@@ -128,7 +128,7 @@ def _superstep(
     else:
         changed, kept = yield from _written(shape, facts, standing, authors, updates)
     standing.source, standing.signature = kind, shape.signature
-    drafts = [checkpoint_draft(standing, kind, changed, fork=fork)]
+    drafts = [checkpoint_draft(standing, kind, changed, fork=fork, closed=closing)]
     if kept:
         standing.records = {place: Record(done=done) for place, done in kept.items()}
         trees = {p: task_tree(r, standing.due[p][0]) for p, r in standing.records.items()}

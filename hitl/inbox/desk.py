@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hitl.checkpoint import Checkpointer, check_store
-from hitl.errors import Conflict, UnknownId
-from hitl.ledger import decide, decision_entry
+from hitl.errors import Conflict, Misuse, UnknownId
+from hitl.ledger import check_reviewer, decide, decision_entry
 from hitl.values import Commit, Draft, Item, ItemChange, is_id
 
 __all__ = ["Inbox"]
@@ -53,9 +53,12 @@ class Inbox:
         """Return one item, decided or not; its interrupt's id will do where it is the only one.
 
         Raises:
+            Misuse: The id is no text.
             UnknownId: There is no such item, or the id stands for several.
             StoreFailed: The store could not be read.
         """
+        if not isinstance(id, str):
+            raise Misuse(f"An item's id is a text, not {type(id).__name__}.", hint="See pending().")
         found = self.store.items(ids=[id], limit=1000) if is_id(id) else self._starting(id)
         exact = [item for item in found if item.id == id] or found
         if len(exact) == 1:
@@ -92,11 +95,13 @@ class Inbox:
             by: Who decides; an opaque id that your program vouches for.
 
         Raises:
+            Misuse: ``id`` or ``by`` is not of its type.
             UnknownId: There is no such item, or it is closed.
             WrongAnswer, NotAllowed, Stale: See ``hitl.ledger.decide``; the item stays open.
             AlreadyDecided: Someone was first; the error says who, what and when.
             StoreFailed: The store could not write; nothing was.
         """
+        check_reviewer(by, "by")
         for _ in range(100):
             item = self.get(id)
             change = decide(item, decision, by=by, at=self.store.clock.now())

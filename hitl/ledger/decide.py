@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hitl.codec import dumps, pack
-from hitl.errors import AlreadyDecided, Broken, NotAllowed, Stale, UnknownId, WrongAnswer
+from hitl.errors import (
+    AlreadyDecided,
+    Broken,
+    Misuse,
+    NotAllowed,
+    Stale,
+    UnknownId,
+    WrongAnswer,
+)
 from hitl.ledger.lifecycle import move
 from hitl.ledger.schema import problems
 from hitl.ledger.wording import closest
@@ -21,7 +29,7 @@ from hitl.values import (
     plain,
 )
 
-__all__ = ["CLOSED", "decide", "decision_entry", "near", "read_decision", "taken"]
+__all__ = ["CLOSED", "check_reviewer", "decide", "decision_entry", "near", "read_decision", "taken"]
 
 CLOSED = frozenset({"superseded", "withdrawn", "expired"})
 """States in which an item was given up, whether it had a decision or not."""
@@ -47,6 +55,24 @@ _TYPES: dict[str, DecisionType] = {
     "respond": "respond",
     "retry": "retry",
 }
+
+
+def check_reviewer(by: object, what: str) -> str | None:
+    """Return who decides, an opaque id that the host vouches for; None for an unnamed reviewer.
+
+    Args:
+        by: What was given.
+        what: The parameter, for the error.
+
+    Raises:
+        Misuse: It is no printable text of 1 to 512 characters.
+    """
+    if by is None or (isinstance(by, str) and 0 < len(by) <= 512 and by.isprintable()):
+        return by
+    raise Misuse(
+        f"{what} must be a printable text of 1 to 512 characters.",
+        hint="It is an opaque id that your host vouches for.",
+    )
 
 
 def near(word: object, known: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import operator
 import threading
@@ -312,3 +313,15 @@ def test_an_answer_never_reaches_a_question_that_nobody_saw(hand, store, swallow
     assert second.interrupts[0].value == "delete B?"
     assert second.interrupts[0].id != first.interrupts[0].id
     assert hand.invoke(app, Command(resume="no"), CONFIG)["log"] == ["B", "no"]
+
+
+def test_code_that_outlives_its_task_asks_outside_a_run(hand, store):
+    contexts = []
+
+    def node(state):
+        contexts.append(contextvars.copy_context())
+        return {"log": ["done"]}
+
+    hand.invoke(single(node).compile(store), {"log": []}, CONFIG)
+    with pytest.raises(OutsideRun):
+        contexts[0].run(interrupt, "too late?")

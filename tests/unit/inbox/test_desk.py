@@ -8,7 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from hitl.checkpoint import InMemorySaver, SqliteSaver
-from hitl.errors import AlreadyDecided, Conflict, NotAllowed, StoreFailed, UnknownId, WrongAnswer
+from hitl.errors import (
+    AlreadyDecided,
+    Conflict,
+    Misuse,
+    NotAllowed,
+    StoreFailed,
+    UnknownId,
+    WrongAnswer,
+)
 from hitl.inbox import Inbox
 from hitl.ledger import Ask, items_of
 from hitl.values import Commit, Draft, ItemChange, ManualClock, derive
@@ -163,3 +171,20 @@ def test_the_log_still_verifies_after_decisions(store):
     for item in items:
         Inbox(store).decide(item.id, YES)
     assert verify(store.entries("t")) is None
+
+
+@pytest.mark.parametrize("by", [5, True, [], {"$ne": 1}, "", "x" * 513, "\ud800", "a\x00"])
+def test_a_reviewer_is_a_printable_text(by):
+    with pytest.raises(Misuse, match="printable text"):
+        Inbox(InMemorySaver()).decide("0" * 32, {"type": "approve"}, by=by)
+
+
+@pytest.mark.parametrize("id", [None, 1, True, b"x"])
+def test_an_items_id_is_a_text(id):
+    with pytest.raises(Misuse, match="text"):
+        Inbox(InMemorySaver()).get(id)
+
+
+def test_a_desk_wants_a_store():
+    with pytest.raises(Misuse, match="no checkpointer"):
+        Inbox("runs.db")  # type: ignore[arg-type]
