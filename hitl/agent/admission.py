@@ -28,9 +28,9 @@ from hitl.engine import Task
 from hitl.errors import Refused
 from hitl.ledger import Ask
 from hitl.policy import Verdict
-from hitl.values import Item, ToolCall
+from hitl.values import Item, Json, ToolCall
 
-__all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of"]
+__all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of", "passing"]
 
 NOT_APPROVED = (
     "The call of {name!r} was not executed: it has no approval that could be used. "
@@ -77,6 +77,24 @@ def intent_of(task: Task, call: ToolCall) -> str:
         if isinstance(subject, dict) and subject.get("fingerprint") == mark(call):
             return key
     return ""
+
+
+def passing(call: ToolCall, items: Sequence[str]) -> tuple[str, Json]:
+    """Return the note that a call got past the gates, and by which items: its key, its value.
+
+    A task that pauses behind the gates leaves it, so that its rules are not called again. What
+    has no note, and no intent, for exactly this call has not got past them.
+    """
+    return f"admitted:{mark(call)}", list(items)
+
+
+def _passed(task: Task, call: ToolCall, items: Sequence[str]) -> bool:
+    """Return whether exactly this call got past the gates in an earlier execution."""
+    key, value = passing(call, items)
+    if task.record.notes.get(key) == value:
+        return True
+    intent = task.record.intents.get(intent_of(task, call))
+    return intent is not None and intent.item == (items[-1] if items else "")
 
 
 class Admission:
@@ -134,16 +152,13 @@ class Admission:
         while True:
             ask = _asked_about(task, call)
             if ask is None:
-                # A question that comes next shows that the call has got past the gates before.
-                passed = bool(asked_before(task)) and not ticket.changed
-                if passed or intent_of(task, call):
+                if _passed(task, call, items):
                     return call, items
-                ask = self._next(task, ticket, call, waiting)
+                ask = _in_place(task, ticket, call) or self._next(task, ticket, call, waiting)
                 if ask is None and must_ask and not items:
                     ask = self._insist(task, ticket, call, must_ask)
                 if ask is None:
                     return call, items
-                ask = _in_place(task, call) or ask
             item = self._decided(task, ticket, ask)
             made = made_of(item, call)
             if isinstance(made, ToolMessage):
@@ -206,22 +221,27 @@ def _asked_about(task: Task, call: ToolCall) -> Ask | None:
     return None
 
 
-def _in_place(task: Task, call: ToolCall) -> Ask | None:
-    """Make room for a question about a call: pass over those about what it once was.
+def _in_place(task: Task, ticket: Ticket, call: ToolCall) -> Ask | None:
+    """Make room for a call: pass over questions about what stood in its place before.
 
-    A middleware has changed the call, and did so otherwise in an earlier execution.
+    A middleware changed the call otherwise then, or the turn was written anew since.
 
     Raises:
-        Refused: The body or a middleware asked here then; that answer is not for this.
+        Refused: The body or a middleware asked here then, and that answer is not for this; or
+            what stood in the turn was turned down or answered, which closes its place.
     """
-    while (items := asked_before(task)) and items[0].kind == "action":
+    while items := asked_before(task):
         found = _asked_about(task, call)
         if found is not None:
             return found
+        if items[0].kind != "action" or not (ticket.changed or all(map(_agreed, items))):
+            raise _not_approved(call)
         task.asks += 1
-    if items:
-        raise _not_approved(call)
     return None
+
+
+def _agreed(item: Item) -> bool:
+    return item.decision is not None and item.decision.type in ("approve", "edit")
 
 
 def _alike(one: Item, other: Item) -> bool:

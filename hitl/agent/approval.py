@@ -8,17 +8,18 @@ file only puts the question and turns decisions into a review.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
-from hitl.agent.deciding import EDITED, REJECTED, REJECTED_WHY, edited
+from hitl.agent.deciding import EDITED, REJECTED, REJECTED_WHY, asked_before, edited
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
-from hitl.agent.review import Review, ReviewState, mark
+from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
 from hitl.agent.turn_review import TurnReview
-from hitl.agent.turns import last_turn, messages_of, unanswered
-from hitl.engine import Runtime, current_config, running_task
+from hitl.agent.turns import last_turn, messages_of, showing, unanswered
+from hitl.engine import Pause, Runtime, current_config, running_task
 from hitl.errors import Misuse
 from hitl.ledger import Ask
 from hitl.policy import DESCRIPTION_PREFIX, InterruptOn, InterruptOnConfig, ToolCallRequest, Verdict
@@ -27,6 +28,7 @@ from hitl.values import Item, Json, ToolCall, plain
 __all__ = ["EDITED", "REJECTED", "REJECTED_WHY", "HumanInTheLoopMiddleware"]
 
 Mode = Literal["batched", "per_call"]
+T = TypeVar("T")
 
 
 class HumanInTheLoopMiddleware(AgentMiddleware):
@@ -95,13 +97,17 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """
         messages = messages_of(state)
         place = last_turn(messages)
-        if place is None or self.interrupt_mode == "per_call":
+        # What was asked about together stays so, whatever the mode is now.
+        if place is None or (
+            self.interrupt_mode == "per_call" and not asked_before(running_task())
+        ):
             return None
         turn = messages[place]
-        calls = list(unanswered(messages, place))
+        calls = [(index, copied(call)) for index, call in unanswered(messages, place)]
         if not calls or not isinstance(turn, AIMessage):
             return None
-        turn_review = TurnReview(self, turn, _review_of(state, turn), state, runtime)
+        shown = showing(state, place, replace(turn, tool_calls=list(map(copied, turn.tool_calls))))
+        turn_review = TurnReview(self, turn, _review_of(state, turn), shown, runtime)
         review = turn_review.run(calls)
         if not turn_review.gated:
             # Outside a run nobody could read the review.
@@ -119,8 +125,12 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         return self.after_model(state, runtime)
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:
-        """Return what the map says about a call."""
-        return self.policy.judge(call, lambda: _request(call, state, runtime))
+        """Return what the map says about a call; a rule that pauses itself asks."""
+        verdict = _unpaused(lambda: self.policy.judge(call, lambda: _request(call, state, runtime)))
+        if verdict is not None:
+            return verdict
+        allowed = self.policy.allowed(call["name"]) or ()
+        return Verdict("ask", allowed, "Its `when` cannot ask a human itself, so the call waits.")
 
     def ask_for(
         self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
@@ -137,8 +147,13 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         Raises:
             Refused: The call's arguments are not plain JSON.
         """
+        call = copied(call)
         name, print_ = call["name"], mark(call)
-        description = self.policy.describe(call, lambda: _request(call, state, runtime))
+        description = _unpaused(
+            lambda: self.policy.describe(call, lambda: _request(call, state, runtime))
+        )
+        if description is None:
+            description = f"Tool: {name}\nArgs: {call['args']!r}\n\n{_NO_DESCRIPTION}"
         why = verdict.why + self._misfit(call)
         rules: dict[str, Json] = {"call": index, "why": why, "gate": self.name}
         if "edit" in verdict.allowed:
@@ -156,7 +171,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         if tool is None:
             return ""
         try:
-            tool.validate(call["args"])
+            tool.validate(copied(call)["args"])
         except ToolArgumentsError as error:
             return f" As it stands it cannot run, and approving it will not help: {error}"
         return ""
@@ -184,7 +199,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         if call is None or tool is None:
             return ""
         try:
-            tool.validate(call["args"])
+            tool.validate(copied(call)["args"])
         except ToolArgumentsError as error:
             return str(error)
         asked = item.subject.get("name") if isinstance(item.subject, dict) else None
@@ -197,6 +212,29 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             ):
                 return f"a reviewer cannot approve this call of {call['name']!r}. {verdict.why}"
         return ""
+
+
+_NO_DESCRIPTION = "(Its description failed: it cannot ask a human itself.)"
+
+
+def _unpaused(rule: Callable[[], T]) -> T | None:
+    """Return what a rule says; None where it called ``interrupt``, which leaves nothing then.
+
+    A rule is called to find out whether to ask; a question of its own would stand where the
+    question about the call belongs.
+    """
+    task = running_task()
+    if task is None or task.paused:
+        return rule()
+    asks = task.asks
+    try:
+        said = rule()
+    except Pause:
+        said = None
+    if task.asks != asks or task.held:
+        task.asks, task.asked, task.new_items, task.held = asks, None, [], False
+        return None
+    return said
 
 
 def _check_notice(notice: str | None) -> None:
@@ -217,14 +255,15 @@ def _review_of(state: Any, turn: AIMessage) -> Review | None:
         found = state.get("hitl_review")
     else:
         found = getattr(state, "hitl_review", None)
-    return found if isinstance(found, Review) and found.message == turn.id else None
+    if not isinstance(found, Review) or found.message != turn.id:
+        return None
+    return found if len(found.calls) == len(turn.tool_calls) else None  # else written anew
 
 
 def _request(call: ToolCall, state: Any, runtime: Runtime) -> ToolCallRequest:
     """Return what user code sees of a call: a copy, so that it cannot change what runs."""
-    copy: ToolCall = {**call, "args": plain(call["args"])}  # type: ignore[typeddict-item]
     return ToolCallRequest(
-        tool_call=copy,
+        tool_call=copied(call),
         tool=None,
         state=state,
         runtime=ToolRuntime(

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from hitl.agent.admission import NOT_APPROVED, Ticket, intent_of
+from hitl.agent.deciding import edited
 from hitl.agent.messages import ToolMessage
-from hitl.agent.review import mark
+from hitl.agent.review import copied, mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolException, ToolRuntime, tool_message
 from hitl.codec import pack, unpack
 from hitl.engine import Intent, Task
@@ -106,6 +107,7 @@ class Executor:
             items: Ids of the items that allow it, none for a free call.
             again: Whether it ran in this execution already, and is wanted once more.
         """
+        call = copied(call)  # exactly this runs, whoever changes the state meanwhile
         key = intent_of(task, call)
         found = None if again else self._found(task, key, call, items)
         if found is not None:
@@ -114,6 +116,9 @@ class Executor:
         if isinstance(ready, ToolMessage):
             return _end(task, items, ready)
         tool, arguments = ready
+        if not _permitted(task, key, call, items):
+            text = NOT_APPROVED.format(name=call["name"])
+            return _end(task, (), tool_message(text, call, status="error"))
         key = key or derive(
             task.run.salt, "call", task.checkpoint, task.node.name, task.place, mark(call)
         )
@@ -153,15 +158,15 @@ class Executor:
         """Run the body; an exception is a result, which the model reads."""
         try:
             result = yield Body(tool, arguments, runtime)
-            return _storable(tool_message(result, call), call)
+            return _storable(tool_message(result, call), call, result)
         except ToolException as error:
-            return tool_message(str(error), call, status="error")
+            return tool_message(_text(error), call, status="error")
         except _LOUD:
             raise
         except Exception as error:
             if type(error) is Misuse:
                 raise
-            text = f"The tool failed: {type(error).__name__}: {error}"
+            text = f"The tool failed: {type(error).__name__}: {_text(error)}"
             return tool_message(text, call, status="error")
 
     def _found(
@@ -170,10 +175,6 @@ class Executor:
         """Return what came of the call in an earlier execution, if that settles it."""
         intent = task.record.intents.get(key)
         if intent is None:
-            own = task.run.items.get(items[-1]) if items else None
-            if own is not None and own.state in ("started", "uncertain"):
-                text = NOT_APPROVED.format(name=call["name"])  # another task has used it
-                return tool_message(text, call, status="error")
             return None
         if key in task.record.notes:
             return _end(task, items, _kept(task, key))
@@ -225,6 +226,20 @@ def _intent(task: Task, key: str, tool: Tool, call: ToolCall, items: tuple[str, 
     return Intent(attempt, tool.effect != "effect", subject, items[-1] if items else "")
 
 
+def _permitted(task: Task, key: str, call: ToolCall, items: tuple[str, ...]) -> bool:
+    """Return whether the last yes is to exactly this call, and no other task has used it."""
+    if not items:
+        return True
+    own = task.run.items.get(items[-1])
+    if own is None or own.decision is None or own.decision.type not in ("approve", "edit"):
+        return False
+    unused = ("decided", "cleared")
+    if own.state not in (unused if not key else (*unused, "started", "uncertain")):
+        return False
+    change = edited(own)
+    return mark(call) == (own.fingerprint if change is None else mark(change))
+
+
 def _starting(task: Task, items: tuple[str, ...]) -> list[ItemChange]:
     """Return the move of the item that let the call in last; the others wait for its end."""
     own = task.run.items.get(items[-1]) if items else None
@@ -259,9 +274,9 @@ def _outcome(task: Task, intent: Intent) -> Decision | None:
     return item.decision if item is not None else None
 
 
-def _storable(message: ToolMessage, call: ToolCall) -> ToolMessage:
+def _storable(message: ToolMessage, call: ToolCall, result: object) -> ToolMessage:
     """Return a result that can be kept: the call has run, and must not count as lost."""
-    if isinstance(message.content, str) and message.artifact is None:
+    if type(result) is str and result.isascii():
         return message
     try:
         pack(message, f"the result of {call['name']!r}")
@@ -269,6 +284,14 @@ def _storable(message: ToolMessage, call: ToolCall) -> ToolMessage:
         text = NOT_KEPT.format(name=call["name"], problem=error.message)
         return tool_message(text, call, status="error")
     return message
+
+
+def _text(error: Exception) -> str:
+    """Return what an exception says; its own ``__str__`` is code of the tool, and may fail."""
+    try:
+        return f"{error}".encode(errors="backslashreplace").decode()
+    except Exception:  # noqa: BLE001 - the call has run, and must not count as lost
+        return "(its text cannot be read)"
 
 
 def _note(task: Task, message: ToolMessage) -> Json:

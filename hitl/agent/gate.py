@@ -7,7 +7,7 @@ weeks later, someone decides. What was approved runs here, once, whatever crashe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from hitl.agent.approval import EDITED, HumanInTheLoopMiddleware
@@ -15,6 +15,7 @@ from hitl.agent.loop import bind_gates, hook_node, joined_state
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
 from hitl.agent.repair import repair
+from hitl.agent.review import copied
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
 from hitl.agent.turns import answers_of, last_turn, messages_of
@@ -244,10 +245,11 @@ def _turn(calls: object) -> AIMessage:
             "One of the calls cannot be read: its arguments are no JSON object.",
             calls=getattr(turn, "invalid_tool_calls", None),
         )
-    for index, call in enumerate(turn.tool_calls):
+    own = [copied(call) for call in turn.tool_calls]  # the caller keeps theirs, and may change it
+    for index, call in enumerate(own):
         if not call.get("id"):
-            call["id"] = f"call_{index}"
-    return turn
+            own[index] = {**call, "id": f"call_{index}"}
+    return replace(turn, tool_calls=own)
 
 
 def _unknown(thread: str) -> Misuse:

@@ -17,6 +17,7 @@ from hitl.agent.messages import (
 from hitl.agent.middleware import AgentMiddleware, ModelRequest, overrides
 from hitl.agent.model import ChatModel, ModelInput, as_answer
 from hitl.agent.repair import repaired
+from hitl.agent.review import copied
 from hitl.agent.tool import Tool
 from hitl.agent.turns import messages_of
 from hitl.engine import Runtime
@@ -115,12 +116,12 @@ async def _aask(request: ModelRequest) -> AIMessage:
 
 
 def _settled(answer: object, name: str, before: Sequence[BaseMessage]) -> AIMessage:
-    """Return an answer with an id that no message has, whose calls all have ids."""
+    """Return an answer with an id that no message has, whose calls are ours and have ids."""
     message = as_answer(answer, name)
     if message.id is None or any(one.id == message.id for one in before):
         message = replace(message, id=str(uuid.uuid4()))
-    if any(not call.get("id") for call in message.tool_calls):
-        calls = [_named(call) for call in message.tool_calls]
+    if message.tool_calls:
+        calls = [_named(copied(call)) for call in message.tool_calls]
         message = replace(message, tool_calls=calls)
     return message
 

@@ -16,7 +16,16 @@ from hitl.engine import Hidden
 from hitl.errors import Refused
 from hitl.values import Item, ToolCall, fingerprint, plain
 
-__all__ = ["CLOSED", "CallReview", "Review", "ReviewState", "accepted", "join_reviews", "mark"]
+__all__ = [
+    "CLOSED",
+    "CallReview",
+    "Review",
+    "ReviewState",
+    "accepted",
+    "copied",
+    "join_reviews",
+    "mark",
+]
 
 NOT_JSON = "The call of {name!r} was not executed: its arguments are not plain JSON ({error})."
 
@@ -78,6 +87,14 @@ def mark(call: ToolCall) -> str:
         raise Refused(NOT_JSON.format(name=call["name"], error=error)) from error
 
 
+def copied(call: ToolCall) -> ToolCall:
+    """Return a call of its own: whoever holds the one it was made of cannot change it."""
+    try:
+        return {**call, "args": plain(call["args"])}  # type: ignore[typeddict-item]
+    except ValueError:
+        return call  # not plain JSON: it is refused before it runs
+
+
 def accepted(review: CallReview, proposed: ToolCall, items: Mapping[str, Item]) -> ToolCall | None:
     """Return the call that may run in place of a proposed one, None where there is none.
 
@@ -131,6 +148,8 @@ def join_reviews(old: Review | None, new: Review | None) -> Review | None:
     """Return the newer review; of two reviews of one turn, what both together say."""
     if old is None or new is None or old.message != new.message:
         return new
+    if len(old.calls) != len(new.calls):
+        return new  # the turn was written anew
     calls = tuple(_joined(a, b) for a, b in zip(old.calls, new.calls, strict=True))
     return Review(new.message, calls, _union(old.gates, new.gates))
 

@@ -316,7 +316,8 @@ def check_names(tools: Iterable[Tool]) -> dict[str, Tool]:
         tools: The tools of one agent.
 
     Raises:
-        Misuse: Two names are equal, or would be but for case or Unicode form.
+        Misuse: Two names are equal, or would be but for case, Unicode form, or letters of
+            other scripts that look the same.
     """
     by_name: dict[str, Tool] = {}
     seen: dict[str, str] = {}
@@ -332,8 +333,17 @@ def check_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     return by_name
 
 
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0432\u0435\u0437\u0456\u0458\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0501\u051b\u051d\u04bb\u04cf\u0261\u0131"
+    "\u03b1\u03b2\u03b3\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c3\u03c4\u03c5\u03c7\u03c9\u03b7\u03bc\u03f2\u03f3",
+    "abe3ijkmhopctyxsdqwhlgiabyeikvopotuxwnucj",
+)
+"""Letters of Cyrillic and Greek, and variants of Latin ones, by the Latin letter they look like."""
+
+
 def _plain_name(name: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return name.translate(_LOOK_ALIKES)
 
 
 _NAME = re.compile(r"[\w.:/-]{1,128}")

@@ -45,7 +45,7 @@ def tool_message(result: object, call: ToolCall, *, status: str = "success") -> 
 
 def _as_content(result: object) -> Content:
     if isinstance(result, str):
-        return result
+        return str.__str__(result)  # exactly str: nothing else can be stored
     if isinstance(result, list) and result and all(map(_is_block, result)):
         return cast(Content, result)
     from pydantic_core import to_json

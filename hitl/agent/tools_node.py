@@ -194,7 +194,7 @@ class _Once:
     ) -> None:
         self.node, self.task, self.ticket = node, task, ticket
         self.request = ToolCallRequest(
-            _copy(call),
+            copied(call),
             node.executor.tools.get(call["name"]),
             ticket.state,
             node.executor.runtime(task, ticket.state, call),
@@ -207,7 +207,7 @@ class _Once:
     def next(self, request: ToolCallRequest) -> _Ready | ToolMessage:
         """Return the call that may run now, or the message that stands for it."""
         with self._lock:
-            call = _copy(request.tool_call)
+            call = copied(request.tool_call)
             try:
                 name, print_ = call["name"], mark(call)
             except Refused as error:

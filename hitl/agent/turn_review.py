@@ -125,25 +125,43 @@ class TurnReview:
         if frozen:
             self.gated = True
             self._close_all(frozen[0].rules.get("denied"))
+            self._freed(frozen[0].rules.get("free"), {_index(item) for item in frozen})
             return [same_ask(item) for item in frozen]
         asks: list[Ask] = []
         refusals: dict[str, Json] = {}
+        free: dict[str, Json] = {}
         for index, call in self._calls.items():
             verdict = self.gate.judge(call, self.state, self.runtime)
             if verdict.effect == "deny":
                 refusals[str(index)] = denied(call, verdict)
             elif verdict.effect == "ask":
                 asks.append(self.gate.ask_for(index, call, verdict, self.state, self.runtime))
+            else:
+                free[str(index)] = mark(call)
         self._close_all(refusals)
         self.gated = bool(asks or self.answers)
-        if asks and refusals:
-            asks[0] = replace(asks[0], rules={**asks[0].rules, "denied": refusals})
+        frozen_too = {"denied": refusals, "free": free}
+        for name, verdicts in frozen_too.items():
+            if asks and verdicts:
+                asks[0] = replace(asks[0], rules={**asks[0].rules, name: verdicts})
         return asks
+
+    def _freed(self, free: Json, asked: set[int]) -> None:
+        """Hold each call that was not asked about to what it was when the rules freed it.
+
+        One that has changed since is free no more: the executor judges it anew.
+        """
+        known = free if isinstance(free, dict) else {}
+        for index in self._calls.keys() - asked:
+            before = self._reviews[index]
+            if before.verdict != "closed" and known.get(str(index)) != before.fingerprint:
+                self._reviews[index] = CallReview("free", "", before.items)
 
     def _close_all(self, refusals: Json) -> None:
         if isinstance(refusals, dict):
             for index, text in refusals.items():
-                self._close(int(index), self.turn.tool_calls[int(index)], str(text))
+                if int(index) in self._calls:  # else the turn was written anew, or answered
+                    self._close(int(index), self._calls[int(index)], str(text))
 
     def _close(self, index: int, call: ToolCall, text: str) -> None:
         self._answer(index, refused(call, text))
@@ -160,6 +178,8 @@ class TurnReview:
         index = _index(item)
         if index in asked:
             return asked[index]
+        if index not in self._calls:
+            return None  # the turn was written anew, or answered: the call is gone
         problem = self.gate.edit_problem(item, self.state, self.runtime)
         if problem:
             return ask_again(item, problem)

@@ -7,12 +7,22 @@ are matched by the provider's id, as many answers as calls.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
 from hitl.values import ToolCall
 
-__all__ = ["answers_of", "find_turn", "last_turn", "messages_of", "result_id", "unanswered"]
+__all__ = [
+    "answers_of",
+    "find_turn",
+    "last_turn",
+    "messages_of",
+    "result_id",
+    "showing",
+    "unanswered",
+]
 
 
 def messages_of(state: object) -> Sequence[BaseMessage]:
@@ -22,6 +32,17 @@ def messages_of(state: object) -> Sequence[BaseMessage]:
     else:
         found = getattr(state, "messages", ())
     return found if isinstance(found, Sequence) else ()
+
+
+def showing(state: Any, place: int, turn: AIMessage) -> Any:
+    """Return a state that shows a copy of a turn, so that its reader cannot change what runs."""
+    messages = list(messages_of(state))
+    messages[place] = turn
+    if isinstance(state, Mapping):
+        return {**state, "messages": messages}
+    shown = copy.copy(state)
+    object.__setattr__(shown, "messages", messages)
+    return shown
 
 
 def result_id(message: str | None, index: int) -> str:

@@ -140,20 +140,29 @@ def _console(file: TextIO) -> Console:
 
 
 def _widths(ways: Sequence[str], rows: list[list[str]], total: int) -> list[int]:
-    """Return each column's width; the one that is cut takes what the others leave."""
-    widest = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    """Return each column's width; a last whole one takes what fits, the one that is cut the rest.
+
+    Args:
+        ways: How each column takes little room.
+        rows: The titles and the cells.
+        total: The screen's width.
+    """
+    columns = list(zip(*rows, strict=True))
+    widest = [max(map(cell_len, column)) for column in columns]
     widths = [
-        wide if way == "whole" else min(wide, _FOLDED)
-        for way, wide in zip(ways, widest, strict=True)
+        wide if way == "whole" else min(wide, max(_FOLDED, cell_len(column[0])))
+        for way, wide, column in zip(ways, widest, columns, strict=True)
     ]
+    gaps = 2 * (len(ways) - 1)
+    if ways[-1] == "whole":
+        room = total - gaps - sum(widths[:-1])
+        widths[-1] = max(
+            (cell_len(cell) for cell in columns[-1] if cell_len(cell) <= room), default=0
+        )
     for place, way in enumerate(ways):
         if way == "cut":
-            others = sum(widths) - widths[place] + 2 * (len(ways) - 1)
-            widths[place] = min(widest[place], max(total - others, _FOLDED))
-    if ways[-1] == "whole":
-        before = sum(widths[:-1]) + 2 * (len(ways) - 1)
-        fitting = [cell_len(row[-1]) for row in rows if before + cell_len(row[-1]) <= total]
-        widths[-1] = max(fitting, default=0)
+            rest = total - gaps - sum(widths) + widths[place]
+            widths[place] = min(widest[place], max(rest, widths[place]))
     return widths
 
 

@@ -125,14 +125,20 @@ def test_a_call_that_was_killed_in_its_body_waits_for_a_human_and_runs_again_onl
     (hitl.folder / "die").touch()
     assert hitl("resume", "shop:agent", "t1").code == -9
     assert hitl.ran() == ["orders old"]
+    inbox = hitl("inbox").out
+    assert "thread t1: its process is gone in the middle of a run" in inbox
+    assert "  hitl resume shop:agent t1\n" in inbox
     asks = hitl("resume", "shop:agent", "t1")
     assert asks.code == 3, asks.err
     assert hitl.ran() == ["orders old"], "it did not run again by itself"
     (outcome,) = hitl.ids()
     shown = hitl("show", outcome).out
     assert "left no result" in shown
-    assert f"hitl retry {outcome}" in shown
-    assert hitl("approve", outcome).code == 5
+    assert f"hitl retry {outcome[:8]}" in shown
+    refused = hitl("approve", outcome)
+    assert refused.code == 5
+    assert "unknown" in refused.err
+    assert "respond (it happened" in refused.err
     assert hitl("retry", outcome, "--by", "ann").code == 0
     done = hitl("resume", "shop:agent", "t1")
     assert done.code == 0, done.err

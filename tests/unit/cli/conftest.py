@@ -13,10 +13,13 @@ import pytest
 from hitl.cli import main
 
 AGENT = '''
+import operator
 from pathlib import Path
-from hitl.agent import HumanInTheLoopMiddleware, ScriptedModel, create_agent, tool
+from typing import Annotated, TypedDict
+from hitl.agent import Gate, HumanInTheLoopMiddleware, ScriptedModel, create_agent, tool
 from hitl.checkpoint import InMemorySaver, SqliteSaver
 from hitl.engine import StateGraph, interrupt
+from hitl.values import START
 
 @tool
 def delete_rows(table: str, where: str) -> str:
@@ -50,6 +53,23 @@ def keeping():
 
 def plain():
     return create_agent(ScriptedModel(["Hello."]), tools=[])
+
+class Numbers(TypedDict):
+    n: int
+    messages: Annotated[list, operator.add]
+
+async def asking(state):
+    return {"n": interrupt("How many?")}
+
+waiting = StateGraph(Numbers).add_node(asking).add_edge(START, "asking").compile()
+
+class Bare(TypedDict):
+    n: int
+
+bare = StateGraph(Bare).add_node("two", lambda state: {"n": 2}).add_edge(START, "two").compile()
+
+def gate():
+    return Gate([delete_rows], interrupt_on={"delete_rows": True}, store=SqliteSaver("hitl.db"))
 
 def broken():
     raise RuntimeError("no key")

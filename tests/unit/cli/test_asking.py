@@ -148,6 +148,8 @@ def test_an_edit_is_shown_and_confirmed():
     desk = waiting("action")
     whole, shown = ask(desk, Typist("edit", "edit", edit=lambda text: new))
     assert whole
+    assert "proposed:" in shown
+    assert 'runs:          write(path="b.txt")' in shown
     assert '"a.txt" -> "b.txt"' in shown
     assert desk.store.items()[0].decision.payload["edited_action"] == {
         "name": "write",
@@ -196,6 +198,12 @@ def test_who_was_faster_is_told():
     _, shown = ask(desk, Slow("approve"))
     assert "reject by bob" in shown
     assert decisions(desk) == ["reject"]
+
+
+def test_an_unnamed_reviewer_is_told_once_how_to_give_a_name():
+    desk, out = waiting("action", "action"), io.StringIO()
+    Asker(Screen(out=out, err=out), desk, Typist("a", "a"), None).ask(desk.pending())
+    assert out.getvalue().count("--reviewer NAME, or HITL_REVIEWER") == 1
 
 
 def test_a_store_that_fails_is_not_asked_around():

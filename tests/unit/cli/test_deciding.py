@@ -37,10 +37,18 @@ def test_approve_reject_and_resume_do_exactly_that(hitl, tmp_path):
     assert (tmp_path / "ran.txt").read_text() == "orders old\n"
 
 
+def test_an_unnamed_reviewer_is_told_once_how_to_give_a_name(hitl):
+    first, second = hitl.start()
+    assert hitl("approve", first).out.count("--by NAME, or HITL_REVIEWER") == 1
+    assert "HITL_REVIEWER" not in hitl("approve", second, "--by", "ann").out
+
+
 def test_an_edit_runs_with_the_edited_arguments(hitl, tmp_path):
     first, second = hitl.start()
     shown = hitl("edit", first, "--args", '{"table": "orders", "where": "2019"}')
     assert shown.code == 0
+    assert 'proposed:       delete_rows(table="orders", where="old")' in shown.out
+    assert 'runs:           delete_rows(table="orders", where="2019")' in shown.out
     assert '"old" -> "2019"' in shown.out
     hitl("respond", second, "-m", "left alone")
     assert hitl("resume", "shop:agent", "t1").code == 3

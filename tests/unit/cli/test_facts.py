@@ -79,6 +79,26 @@ def test_short_ids_are_long_enough_to_tell_items_apart():
     assert CALL.id.startswith(first)
 
 
+def test_an_id_is_told_from_items_that_are_not_shown():
+    other = replace(CALL, id=CALL.id[:20] + "0" * 12)
+    assert facts.short_ids([CALL], [other, CALL]) == [CALL.id[:21]]
+    assert facts.short_ids([]) == []
+
+
+def test_done_is_told_by_what_became_of_the_call():
+    for kind, word, told in (
+        ("action", "reject", "never ran"),
+        ("action", "respond", "never ran"),
+        ("action", "approve", "given up, outcome unknown"),
+        ("question", "answer", "answered"),
+        ("outcome", "reject", "settled"),
+    ):
+        item = replace(CALL, kind=kind, state="done", decision=Decision(word))
+        assert facts.state_word(item) == told
+        assert all(facts.next_step(item))
+    assert facts.state_word(CALL) == "pending"
+
+
 def test_ages_come_in_their_largest_unit():
     assert [facts.age(s) for s in (-5, 40, 200, 7300, 450000)] == [
         "0 s",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 
+from hitl.checkpoint import SqliteSaver, new_owner
+from hitl.values import Commit
+
 
 def test_the_inbox_lists_what_waits_oldest_first(hitl):
     first, second = hitl.start()
@@ -35,6 +38,51 @@ def test_the_inbox_of_one_thread_holds_only_its_items(hitl):
     assert "Nothing of thread t3 waits" in hitl("inbox", "--thread", "t3").out
 
 
+def test_the_inbox_keeps_thread_ids_whole_and_its_lines_clean(hitl):
+    long = "customer-4711-" + "order-" * 10
+    for thread in ("t1", long):
+        hitl("run", "shop:agent", "x", "--thread", thread)
+    shown = hitl("inbox").out
+    lines = shown.splitlines()
+    assert "what it would do" in lines[0]
+    assert "path" not in lines[0]
+    assert "after_model" not in shown
+    assert f"│ {long}" in lines
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_thread_whose_process_is_gone_is_told_below_what_waits(hitl):
+    hitl.start()
+    assert hitl("inbox", "--json").doc["stopped"] == []
+    with SqliteSaver("hitl.db") as store:
+        store.append(Commit("t1", lease="acquire", owner=new_owner()))
+    told = hitl("inbox")
+    assert "thread t1: its process is gone in the middle of a run" in told.out
+    assert told.out.endswith("\n  hitl resume shop:agent t1\n")
+    stopped = [{"thread": "t1", "resume": "hitl resume shop:agent t1"}]
+    assert hitl("inbox", "--json").doc["stopped"] == stopped
+    assert hitl("inbox", "--thread", "t1", "--json").doc["stopped"] == stopped
+    assert hitl("inbox", "--thread", "t2", "--json").doc["stopped"] == []
+    for id in hitl.ids():
+        hitl("approve", id)
+    assert hitl("resume", "shop:agent", "t1").code == 3
+    assert hitl("inbox", "--json").doc["stopped"] == []
+
+
+def test_a_call_that_was_rejected_never_ran(hitl):
+    for id in hitl.start():
+        hitl("reject", id)
+    hitl("resume", "shop:agent", "t1")
+    assert hitl("log", "t1").out.count("reject for delete_rows") == 2
+    assert hitl("log", "t1").out.count("; never ran") == 2
+    with SqliteSaver("hitl.db") as store:
+        first = store.items(thread="t1")[0].id
+    shown = hitl("show", first).out
+    assert "delete_rows (action, never ran)" in shown
+    assert "It never ran" in shown
+    assert hitl("show", first, "--json").doc["item"]["state"] == "done"
+
+
 def test_an_item_is_shown_whole_with_the_exact_commands(hitl):
     first, second = hitl.start()
     hitl("reject", second, "-m", "no", "--by", "ann")
@@ -46,7 +94,7 @@ def test_an_item_is_shown_whole_with_the_exact_commands(hitl):
         "why it asks",
         "written by the agent's setup, not verified",
         "It waits for a decision.",
-        f"  hitl approve {first}\n",
+        f"  hitl approve {first[:8]}\n",
         "  hitl resume shop:agent t1\n",
         'reject "no" by ann',
     ):
@@ -87,6 +135,8 @@ def test_the_log_tells_who_decided_what(hitl):
     lines = [json.loads(line) for line in hitl("log", "t1", "--json").out.splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert all(line["whole"] for line in lines)
+    assert "next: after_model" in shown.out
+    assert "HumanInTheLoopMiddleware.after_model" in str(lines[1]["body"])
 
 
 def test_the_log_shows_an_entry_that_was_changed_and_goes_on(hitl, tmp_path):
@@ -102,7 +152,12 @@ def test_the_log_shows_an_entry_that_was_changed_and_goes_on(hitl, tmp_path):
 
 def test_a_thread_that_is_not_there_is_wrong_use(hitl):
     hitl.start()
-    assert hitl("log", "t9").code == 2
+    missing = hitl("log", "order-1")
+    assert missing.code == 2
+    assert "There is no thread 'order-1' in 'hitl.db'" in missing.err
+    assert "It holds 't1'" in missing.err
+    assert "Did you mean 't1'?" in hitl("log", "t12").err
+    assert "Did you mean 't1'?" in hitl("log", "t").err
     assert hitl("resume", "shop:agent", "t9").code == 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hitl.agent import AIMessage, ToolMessage
-from hitl.cli.progress import Teller, lines, result
+from hitl.cli.progress import Teller, lines, message_ids, result
 from hitl.values import ToolCall
 
 CALL: ToolCall = {"name": "send", "args": {"to": "ann"}, "id": "1"}
@@ -31,6 +31,17 @@ def test_a_message_that_is_written_again_is_told_once_and_a_changed_one_again():
     assert len(list(teller.lines({"a": {"messages": [first]}}))) == 2
     assert not list(teller.lines({"b": {"messages": [first]}}))
     assert list(teller.lines({"b": {"messages": [AIMessage("no", id="m1")]}})) == [("agent", "no")]
+
+
+def test_messages_that_were_there_before_are_not_told_even_if_they_are_written_anew():
+    before = {"messages": [AIMessage("sure", id="m1", tool_calls=[CALL]), {"content": "no id"}]}
+    assert message_ids(before) == {"m1"}
+    assert message_ids({"messages": 5}) == message_ids(None) == set()
+    teller = Teller(known=message_ids(before))
+    edited = AIMessage("sure", id="m1", tool_calls=[{**CALL, "args": {}}])
+    assert list(teller.lines({"a": {"messages": [edited, AIMessage("done", id="m2")]}})) == [
+        ("agent", "done")
+    ]
 
 
 def test_other_writes_are_told_but_for_hidden_ones_and_pauses():

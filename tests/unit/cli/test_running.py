@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+
+import hitl as package
+from hitl.agent import Gate
+from hitl.checkpoint import SqliteSaver
 
 
 def test_a_run_that_needs_nobody_is_done(hitl):
@@ -19,7 +25,7 @@ def test_a_run_that_waits_says_how_to_decide_and_to_go_on(hitl):
     waits = hitl("run", "shop:agent", "clean up", "--thread", "t1")
     assert waits.code == 3
     first, second = hitl.ids()
-    for part in ("2 items wait", f"hitl approve {first}", f"hitl show {second}",
+    for part in ("2 items wait", f"hitl approve {first[:8]}\n", f"hitl show {second[:8]}\n",
                  "hitl resume shop:agent t1"):  # fmt: skip
         assert part in waits.out
     again = hitl("resume", "shop:agent", "t1", "--json")
@@ -30,6 +36,80 @@ def test_a_run_that_waits_says_how_to_decide_and_to_go_on(hitl):
 def test_a_message_is_told_once(hitl):
     waits = hitl("run", "shop:agent", "clean up", "--thread", "t1")
     assert waits.out.count("agent: I will delete.") == 1
+
+
+def test_what_was_on_the_thread_before_is_not_told_again(hitl):
+    first, second = hitl.start()
+    hitl("approve", first)
+    hitl("edit", second, "--args", '{"table": "users", "where": "none"}')
+    resumed = hitl("resume", "shop:agent", "t1")
+    assert "proposes delete_rows" not in resumed.out
+    assert "I will delete." not in resumed.out
+    assert "tool delete_rows: deleted from orders" in resumed.out
+    assert "proposes ask_user" in resumed.out
+
+
+def test_a_finished_thread_has_nothing_left_to_do(hitl):
+    hitl("run", "shop:plain", "hello", "--thread", "t1")
+    again = hitl("resume", "shop:plain", "t1")
+    assert again.code == 0
+    assert "Nothing was left to do" in again.out
+    assert hitl("resume", "shop:plain", "t1", "--json").doc["status"] == "done"
+
+
+def test_a_graph_with_async_nodes_runs_and_is_resumed_as_any_other(hitl):
+    assert hitl("run", "shop:waiting", "x", "--thread", "t1").code == 3
+    (question,) = hitl.ids()
+    assert hitl("answer", question, "3").code == 0
+    done = hitl("resume", "shop:waiting", "t1")
+    assert done.code == 0, done.err
+    assert "asking: n = 3" in done.out
+
+
+def test_a_graph_without_messages_is_not_run_on_a_text(hitl, tmp_path):
+    wrong = hitl("run", "shop:bare", "x")
+    assert wrong.code == 2
+    assert "always sends its text as 'messages'" in wrong.err
+    assert "invoke(" in wrong.err
+    assert not (tmp_path / "hitl.db").exists()
+
+
+CALLS = [
+    {"name": "delete_rows", "args": {"table": "orders", "where": "old"}, "id": "1"},
+    {"name": "delete_rows", "args": {"table": "users", "where": "all"}, "id": "2"},
+]
+
+
+@pytest.mark.parametrize("store", ["hitl.db", "other.db"])
+def test_a_gate_is_resumed_and_its_results_are_told(hitl, tmp_path, store):
+    hitl("run", "shop:gate", "x")  # imports it
+    tools = [sys.modules["shop"].delete_rows]
+    with SqliteSaver(store) as saver:
+        Gate(tools, interrupt_on={"delete_rows": True}, store=saver).review("t1", CALLS)
+    given = () if store == "hitl.db" else ("--store", store)
+    first, second = [item["id"] for item in hitl("inbox", "--json", *given).doc["items"]]
+    hitl("approve", first, *given)
+    waits = hitl("resume", "shop:gate", "t1", *given)
+    assert waits.code == 3
+    assert f"hitl approve {second[:8]}" in waits.out
+    hitl("reject", second, "-m", "not users", *given)
+    done = hitl("resume", "shop:gate", "t1", *given)
+    assert done.code == 0, done.err
+    assert "delete_rows (success): deleted from orders" in done.out
+    assert "delete_rows (error)" in done.out
+    again = hitl("resume", "shop:gate", "t1", "--json", *given).doc
+    assert [one["tool_call_id"] for one in again["results"]] == ["1", "2"]
+    assert (tmp_path / "ran.txt").read_text() == "orders old\n"
+
+
+def test_a_gate_is_not_run_on_a_text(hitl):
+    wrong = hitl("run", "shop:gate", "x")
+    assert wrong.code == 2
+    assert "gate.review(" in wrong.err
+
+
+def test_the_version_is_told(hitl):
+    assert hitl("--version").out == f"hitl {package.__version__}\n"
 
 
 def test_an_agent_in_memory_gets_the_file_so_that_its_items_outlive_the_command(hitl):
@@ -68,10 +148,18 @@ def test_a_name_that_is_no_agent_is_wrong_use(hitl, spec, part, tmp_path):
 def test_an_agent_that_cannot_be_built_is_a_failure_with_its_reason(hitl, tmp_path, monkeypatch):
     failed = hitl("run", "shop:broken", "x")
     assert failed.code == 1
+    assert "Calling 'shop:broken' raised" in failed.err
+    assert "committed" not in failed.err
     assert "RuntimeError: no key" in failed.err
     assert "Traceback" not in failed.err
     (tmp_path / "halting.py").write_text("import nowhere_at_all")
-    assert hitl("run", "halting:agent", "x").code == 1
+    halted = hitl("run", "halting:agent", "x")
+    assert halted.code == 1
+    assert "Importing 'halting' raised ModuleNotFoundError" in halted.err
+    (tmp_path / "misusing.py").write_text(
+        "from hitl.agent import Gate\nGate([], store=5, interrupt_on={})"
+    )
+    assert "Importing 'misusing': store is" in hitl("run", "misusing:agent", "x").err
     monkeypatch.setenv("HITL_DEBUG", "1")
     assert "Traceback" in hitl("run", "shop:broken", "x").err
 

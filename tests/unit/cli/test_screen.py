@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 from hitl.cli.safe import GUTTER
 from hitl.cli.screen import Screen, json_text
 
@@ -40,13 +42,32 @@ def test_a_foreign_line_never_stands_where_ours_do():
     assert all(line.startswith(GUTTER) for line in long.splitlines()[1:])
 
 
-def test_plain_output_fits_into_100_columns():
-    row = ("deadbeef", "a_long_tool_name_that_goes_on", "effect " * 50, "thread-" * 9, "a/b", "3 d")
-    headers = {"id": "whole", "what": "fold", "effect": "cut", "thread": "fold", "path": "fold",
-               "age": "whole"}  # fmt: skip
-    text = shown(lambda s: s.table(headers, [row]))
-    assert max(map(len, text.splitlines())) <= 100
-    assert "deadbeef" in text
+def table(width: int, thread: str) -> list[str]:
+    headers = {"id": "whole", "what": "fold", "effect": "cut", "age": "whole", "words": "fold",
+               "thread": "whole"}  # fmt: skip
+    row = ("deadbeef", "a_long_tool_name_that_goes_on", "effect " * 50, "3 d", "a b", thread)
+
+    def use(screen: Screen) -> None:
+        screen.out.width = width
+        screen.table(headers, [row, row])
+
+    return shown(use).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_table_fits_and_keeps_its_last_column_whole(width):
+    for thread in ("t1", "run-41595764a644", "thread-" * 9):
+        lines = table(width, thread)
+        assert max(map(len, lines)) <= width
+        assert sum(thread in line for line in lines) == 2
+        assert sum("…" in line for line in lines) == 2
+        assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_cell_that_is_wider_than_the_screen_goes_on_behind_the_gutter():
+    lines = table(80, "x" * 70 + "  deadbeef  delete " * 9)
+    own = [line for line in lines if line.startswith(("deadbeef", GUTTER))]
+    assert sum(line.startswith("deadbeef") for line in own) == 2
 
 
 def test_a_command_is_never_broken():
