@@ -96,8 +96,10 @@ def snapshot(shape: Shape, standing: Standing, *, past: bool = False) -> StateSn
         task.name for place, task in enumerate(tasks) if past or not _is_done(standing, place)
     ]
     before = standing.before
+    # In the past the values are those that a fork would begin from.
+    values = standing.values if past else _with_finished(shape, standing)
     return StateSnapshot(
-        values=values_of(shape.schema, _with_finished(shape, standing), hidden=True),
+        values=values_of(shape.schema, values, hidden=True),
         next=tuple(open_tasks),
         config=config_of(standing.thread, standing.checkpoint),
         metadata={
