@@ -49,6 +49,7 @@ class Spot:
     targets: tuple[int, ...]
     how: str
     inside: bool
+    keeps: bool
 
 
 @st.composite
@@ -62,6 +63,7 @@ def specs(draw):
             else (),
             draw(st.sampled_from(["edge", "edge", "goto", "branch", "send"])),
             draw(st.sampled_from([False, False, True])),
+            draw(st.booleans()),
         )
         for index in range(size)
     )
@@ -80,13 +82,19 @@ def node_of(index, spot, names):
     if not spot.inside:
         return node
     inner = StateGraph(State).add_node("leaf", lambda state: work(index, spot))
-    graph = inner.add_edge(START, "leaf").compile(name="inner")
+    graph = inner.add_edge(START, "leaf").compile(spot.keeps or None, name="inner")
 
     def around(state):
         written = graph.invoke({"log": []})
         return Command(update=written, goto=names) if spot.how == "goto" else written
 
     return around
+
+
+def sends(spec, names):
+    # One state that is kept cannot be used by two tasks at once.
+    more = [name for name in names if not spec[int(name[1:])].keeps]
+    return [Send(name, {"log": []}) for name in names + more]
 
 
 def build(spec):
@@ -99,9 +107,7 @@ def build(spec):
                 f"n{index}", lambda s, names=names: names[: 1 + len(s["log"]) % 2] or END
             )
         elif spot.how == "send":
-            graph.add_conditional_edges(
-                f"n{index}", lambda s, names=names: [Send(n, {"log": []}) for n in names * 2]
-            )
+            graph.add_conditional_edges(f"n{index}", lambda s, names=names: sends(spec, names))
         elif spot.how == "edge":
             for name in names:
                 graph.add_edge(f"n{index}", name)
@@ -111,12 +117,13 @@ def build(spec):
     return graph
 
 
+ACTIONS = ["answer"] * 3
+ACTIONS += ["input", "go", "replay", "update", "fork", "input@"]
+ACTIONS += ["nothing", "end", "copy", "stale"]
+
 actions = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["input", "answer", "answer", "answer", "go", "replay", "update", "fork", "input@"]
-            + ["nothing", "end", "copy", "stale"]
-        ),
+        st.sampled_from(ACTIONS),
         st.integers(0, 30),
     ),
     min_size=2,
@@ -179,7 +186,7 @@ class Side:
         cold = Shelf(self.graph.compile().shape, self.store).take(Writer(self.store, "t"))
         warm = self.kept._shelf._warm.get("t")
         if warm is not None and not self.cold:
-            warm = self.kept._shelf.peek("t", lambda standing: settled(standing))
+            warm = self.kept._shelf.peek("t", settled)
             assert settled(cold) == warm
         assert self.app.get_state(CONFIG) == self.graph.compile(self.store).get_state(CONFIG)
         open_items = {item.id for item in self.store.load("t").items.values()}
@@ -201,7 +208,8 @@ class Side:
 
 def settled(standing):
     kept = {place: one for place, one in standing.records.items() if one != Record()}
-    return replace(standing, records={p: clean(one) for p, one in kept.items()})
+    spaces = {key: inside(inner) for key, inner in standing.spaces.items()}
+    return replace(standing, records={p: clean(one) for p, one in kept.items()}, spaces=spaces)
 
 
 def clean(one):
