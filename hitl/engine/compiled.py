@@ -26,38 +26,67 @@ class CompiledStateGraph(Runner):
         checkpointer: Where its threads are kept, if anywhere.
         nodes: Its nodes by name.
         joins: Whether a run inside a task of another run is saved with it.
+        keeps: Whether its state there outlives the task.
     """
 
-    def get_state(self, config: Config) -> StateSnapshot:
+    def get_state(self, config: Config, *, subgraphs: bool = False) -> StateSnapshot:
         """Return where a thread stands, or stood at the checkpoint that the config names.
+
+        Args:
+            config: Names the thread. The config of a task's ``state`` names the run inside it.
+            subgraphs: Whether ``state`` of a task that waits with a run inside it is where that
+                run stands, in place of its config.
 
         Raises:
             NoCheckpointer: The graph has none.
             NoThreadId: The config names no thread.
-            Misuse: The checkpoint is not one of this thread.
+            Misuse: The checkpoint is not one of this thread, or nothing waits in that task.
         """
         shelf, settings = self._looking(config)
-        if settings.checkpoint:
+        inside = subgraphs or bool(settings.space)
+        if settings.checkpoint and not settings.space:
             seen, past = stood_at(self.shape, shelf.store, settings.thread, settings.checkpoint)
-            return snapshot(self.shape, seen, past=past)
-        return shelf.peek(settings.thread, lambda standing: self._shown(standing, config))
+            return snapshot(self.shape, seen, past=past, inside=inside)
+        shown = shelf.peek(settings.thread, lambda one: self._shown(one, config, inside=inside))
+        return _within(shown, settings.space) if settings.space else shown
 
-    def _shown(self, standing: Standing, config: Config) -> StateSnapshot:
+    def _shown(self, standing: Standing, config: Config, *, inside: bool) -> StateSnapshot:
         if not standing.checkpoint:
             return StateSnapshot({}, (), dict(config), None, None, None, (), ())
-        return snapshot(self.shape, standing)
+        return snapshot(self.shape, standing, inside=inside)
 
-    async def aget_state(self, config: Config) -> StateSnapshot:
+    async def aget_state(self, config: Config, *, subgraphs: bool = False) -> StateSnapshot:
         """Return where a thread stands; see ``get_state``.
 
         Raises:
             NoCheckpointer: The graph has none.
             NoThreadId: The config names no thread.
-            Misuse: The checkpoint is not one of this thread.
+            Misuse: The checkpoint is not one of this thread, or nothing waits in that task.
         """
         import asyncio
 
-        return await asyncio.to_thread(self.get_state, config)
+        return await asyncio.to_thread(lambda: self.get_state(config, subgraphs=subgraphs))
+
+    def get_subgraphs(
+        self, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, CompiledStateGraph]]:
+        """Yield the graphs that are nodes of this one, each with the node's name.
+
+        Args:
+            namespace: Only the one of this name; ``a|b`` is node ``b`` of the graph ``a``.
+            recurse: Those inside them too, as ``a|b``.
+        """
+        wanted = namespace is None
+        for name, node in self.nodes.items():
+            graph = node.graph
+            if not isinstance(graph, CompiledStateGraph):
+                continue
+            if wanted or namespace == name:
+                yield name, graph
+            rest = None if namespace is None else namespace.removeprefix(f"{name}|")
+            if (wanted and recurse) or (rest is not None and rest != namespace):
+                for deeper, inner in graph.get_subgraphs(rest, recurse):
+                    yield f"{name}|{deeper}", inner
 
     def get_state_history(
         self,
@@ -207,3 +236,23 @@ class CompiledStateGraph(Runner):
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
         return self._shelf, read_config(config, saved=True)
+
+
+def _within(shown: StateSnapshot, space: str) -> StateSnapshot:
+    """Return the run inside a task that its config names.
+
+    Raises:
+        Misuse: There is none.
+    """
+    for task in shown.tasks:
+        state = task.state
+        if isinstance(state, StateSnapshot):
+            here = str(state.config["configurable"]["checkpoint_ns"])  # type: ignore[index]
+            if here == space:
+                return state
+            if space.startswith(f"{here}|"):
+                return _within(state, space)
+    raise Misuse(
+        f"Nothing waits in {space!r} now.",
+        hint="get_state(config, subgraphs=True) shows the runs inside tasks.",
+    )

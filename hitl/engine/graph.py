@@ -12,7 +12,7 @@ from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema, read_schema
 from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async, stops
-from hitl.errors import Misuse, NoCheckpointer
+from hitl.errors import Misuse
 from hitl.ledger import near
 from hitl.values import END, START
 
@@ -91,6 +91,7 @@ class StateGraph:
             Misuse: The name is taken or reserved, or the function cannot be called so.
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
+        inner = fn if isinstance(fn, CompiledStateGraph) else None
         if isinstance(fn, CompiledStateGraph):
             approves = approves or any(inner.approves for inner in fn.nodes.values())
             fn, async_action = _as_node(fn)
@@ -110,6 +111,7 @@ class StateGraph:
             approves,
             async_action,
             onward,
+            inner,
         )
         return self
 
@@ -199,7 +201,9 @@ class StateGraph:
         """Check the graph and freeze it.
 
         Args:
-            checkpointer: Where threads are kept; None or False for runs that are not saved.
+            checkpointer: Where threads are kept; None for runs that are not saved, or are saved
+                with the run around them. For a graph inside another one: True keeps its state
+                from one run of the outer thread to the next, False saves nothing of it.
             store: Anything; passed through to nodes that ask for it.
             interrupt_before: Nodes before which every run stops, ``"*"`` for all.
             interrupt_after: Nodes after which every run stops, ``"*"`` for all.
@@ -211,19 +215,14 @@ class StateGraph:
 
         Raises:
             Misuse: An edge leads nowhere, nothing begins, or a name to stop at is no node.
-            NoCheckpointer: ``checkpointer=True``, which is for graphs inside graphs.
         """
-        if checkpointer is True:
-            raise NoCheckpointer(
-                "checkpointer=True is for a graph inside another one.",
-                hint="Give a saver: compile(checkpointer=SqliteSaver('runs.db')).",
-            )
-        if checkpointer is not None and checkpointer is not False:
+        if checkpointer is not None and not isinstance(checkpointer, bool):
             check_store(checkpointer, "checkpointer")
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
         shape = replace(shape, prepare=prepare)
+        saver = None if isinstance(checkpointer, bool) else checkpointer
         return CompiledStateGraph(
-            shape, checkpointer or None, store, joins=checkpointer is not False
+            shape, saver, store, joins=checkpointer is not False, keeps=checkpointer is True
         )
 
     def _freeze(

@@ -82,8 +82,17 @@ def checkpoint_body(
     if base or standing.source in ("update", "fork"):
         head["by"] = list(standing.ran)
     rest = f",{dumps(head)[1:-1]}" if head else ""
+    if base and standing.spaces:
+        rest += f',"spaces":{{{",".join(map(_space, standing.spaces.items()))}}}'
     start = f'{{"n":{standing.step},"src":"{standing.source}","due":[{due}]'
     return f'{start}{rest},"ch":{{{channels}}}}}'
+
+
+def _space(space: tuple[str, Standing]) -> str:
+    """Return the text of a run inside a task that outlives it, whole."""
+    key, inner = space
+    body = checkpoint_body(inner, (), base=True, first=True)
+    return f"{dumps(key)}:[{inner.checkpoint},{inner.before},{dumps(inner.at)},{body}]"
 
 
 @lru_cache(4096)
@@ -214,7 +223,7 @@ def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Ent
         _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
-        _apply_task(standing.record(int(place)), _table(tree), entry)
+        _apply_task(standing, int(place), _table(tree), entry)
     if kind == "pause":
         standing.pause = entry.seq
 
@@ -266,8 +275,19 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
     standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
     if not body.get("keep"):
         standing.drop_records()
+    if body.get("base"):
+        spaces = _table(body.get("spaces", {}))
+        standing.spaces = {key: _read_space(tree, entry) for key, tree in spaces.items()}
     standing.before, standing.checkpoint = standing.checkpoint, entry.seq
     standing.at = entry.at
+
+
+def _read_space(tree: Json, entry: Entry) -> Standing:
+    seq, before, at, body = _rows(tree)
+    inner = Standing()
+    _apply_checkpoint(inner, entry, "update", _table(body))
+    inner.checkpoint, inner.before, inner.at = _number(seq), _number(before), float(str(at))
+    return inner
 
 
 def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
@@ -305,7 +325,8 @@ def _read_due(tree: Json) -> Due:
     return (str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1]))
 
 
-def _apply_task(record: Record, tree: dict[str, Json], entry: Entry) -> None:
+def _apply_task(standing: Standing, place: int, tree: dict[str, Json], entry: Entry) -> None:
+    record = standing.record(place)
     if "w" in tree:
         pairs = [_rows(pair) for pair in _rows(tree["w"])]
         writes = [(str(key), unpack(value)) for key, value in pairs]
@@ -321,7 +342,8 @@ def _apply_task(record: Record, tree: dict[str, Json], entry: Entry) -> None:
     for key, intent in _table(tree.get("intents", {})).items():
         record.intents[key] = _read_intent(_table(intent))
     for key, entries in _table(tree.get("sub", {})).items():
-        inner = record.subs.setdefault(key, Standing())
+        inner = standing.inside(record, key)
+        inner.begun = True
         for kind, body in map(_rows, _rows(entries)):
             _apply_body(inner, str(kind), _table(body), entry)
 

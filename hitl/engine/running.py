@@ -30,7 +30,7 @@ from hitl.engine.travel import updating
 from hitl.engine.view import output, result
 from hitl.engine.waits import interrupts
 from hitl.engine.writer import NoJournal, Writer
-from hitl.errors import NoCheckpointer
+from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import (
     INTERRUPT,
     Config,
@@ -76,6 +76,7 @@ class Runner:
         checkpointer: Where its threads are kept, if anywhere.
         nodes: Its nodes by name.
         joins: Whether a run inside a task of another run is saved with it.
+        keeps: Whether its state there outlives the task.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class Runner:
         store: object,
         *,
         joins: bool = True,
+        keeps: bool = False,
     ) -> None:
         self.joins = joins
+        self.keeps = keeps
         self.shape = shape
         self.name = shape.name
         self.checkpointer = checkpointer
@@ -254,6 +257,11 @@ class Runner:
     ) -> Run:
         outer = self._outer()
         settings = read_config(config, saved=self.checkpointer is not None)
+        if settings.space and self.checkpointer is not None:
+            raise Misuse(
+                f"The config names {settings.space!r}, a run inside another one.",
+                hint="It can be looked at with get_state; it goes on with the outermost run.",
+            )
         options = read_options(more)
         before = self.shape.before | stops(self.shape.nodes, options.before, "interrupt_before")
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
@@ -306,9 +314,15 @@ class Runner:
             writer = Writer(shelf.store, settings.thread)
             return Desk(lambda seq: shelf.take(writer, seq), shelf.look, writer), False
         if outer is not None and self.joins and isinstance(outer.run.journal, TaskJournal):
-            key, inner = open_nested(outer, self.shape)
-            nested = NestedWriter(outer.run.journal, outer.place, key)
-            return Desk(lambda _: inner, lambda _: [], nested), inner.checkpoint > 0
+            key, inner = open_nested(outer, self.shape, kept=self.keeps)
+            nested = NestedWriter(outer.run.journal, outer.place, key, inner)
+            return Desk(lambda _: inner, lambda _: [], nested), inner.begun
+        if outer is None and self.keeps:
+            raise NoCheckpointer(
+                f"Graph {self.name!r} was compiled with checkpointer=True, which is for a graph "
+                "inside another one.",
+                hint="Give a saver: compile(checkpointer=SqliteSaver('runs.db')).",
+            )
         return Desk(lambda _: Shelf.fresh(self.shape, ""), lambda _: [], NoJournal()), False
 
     def _check_saver(self, stops: frozenset[str]) -> None:

@@ -41,6 +41,7 @@ class Settings:
         limit: The most supersteps of a run.
         max_concurrency: The most tasks that run side by side.
         metadata: What is kept with the input.
+        space: The run inside a task that it names (``checkpoint_ns``), empty for the outermost.
     """
 
     thread: str
@@ -50,6 +51,7 @@ class Settings:
     limit: int
     max_concurrency: int
     metadata: dict[str, str | int | float | bool]
+    space: str = ""
 
 
 def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings:
@@ -82,6 +84,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
         _number(config, "recursion_limit", _LIMIT),
         _number(config, "max_concurrency", 32),
         _metadata(config, place),
+        str(place.get("checkpoint_ns") or ""),
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hitl.engine.merge import Channel
 from hitl.engine.schema import Schema
@@ -15,7 +16,14 @@ from hitl.values import START
 
 Prepare = Callable[[Mapping[str, object], dict[str, object], frozenset[str]], dict[str, object]]
 
-__all__ = ["Branch", "Join", "Node", "Shape", "injected", "is_async", "stops"]
+__all__ = ["Branch", "Graph", "Join", "Node", "Shape", "injected", "is_async", "stops"]
+
+
+class Graph(Protocol):
+    """A compiled graph, as one around it knows it."""
+
+    shape: Shape
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ class Node:
         approves: Whether it may pause for an approval, so that a checkpointer must be there.
         afn: What async runs await in place of ``fn``, where there is a form of its own.
         onward: Where an update that is taken for it goes, if it chooses its way by commands.
+        graph: The compiled graph that it is, if it is one.
     """
 
     name: str
@@ -43,6 +52,7 @@ class Node:
     approves: bool = False
     afn: Callable[..., object] | None = None
     onward: Callable[..., object] | None = None
+    graph: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class Shelf:
         if checkpoint:
             standing, past = stood_at(self.shape, self.store, writer.thread, checkpoint)
             standing.past = past
-            standing.drop_records()
+            standing.drop_records(keep=False)
             standing.items = writer.items
             return standing
         standing, loaded = self._load(writer.thread)

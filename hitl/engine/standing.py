@@ -7,11 +7,12 @@ commit; ``record`` writes the same changes as entries and reads them back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hitl.engine.merge import own
 from hitl.values import Item, Json
 
-__all__ = ["NO_ARG", "Asked", "Done", "Due", "Intent", "Kept", "Record", "Standing"]
+__all__ = ["KEPT", "NO_ARG", "Asked", "Done", "Due", "Intent", "Kept", "Record", "Standing"]
 
 
 class _NoArg:
@@ -21,6 +22,9 @@ class _NoArg:
 
 NO_ARG = _NoArg()
 """The mark of a task that gets the state, where a ``Send`` brings its own argument."""
+
+KEPT = "+"
+"""What the key of a run inside a task begins with, if its state outlives the task."""
 
 Due = tuple[str, object]
 """One task that is due: the node's name, and its argument or ``NO_ARG``."""
@@ -127,6 +131,8 @@ class Standing:
         metadata: The config's own metadata of the newest input.
         items: The thread's live items by id.
         past: Whether the thread has gone on since; then it is only looked at, or forked.
+        spaces: Where the runs inside tasks stand whose state outlives the task, by key.
+        begun: Of a run inside a task: whether it has committed anything in that task.
     """
 
     thread: str = ""
@@ -149,6 +155,8 @@ class Standing:
     metadata: dict[str, Json] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
     past: bool = False
+    spaces: dict[str, Standing] = field(default_factory=dict)
+    begun: bool = False
 
     def record(self, place: int) -> Record:
         """Return the record of a task, a new one where it has none yet."""
@@ -157,7 +165,42 @@ class Standing:
             found = self.records[place] = Record()
         return found
 
-    def drop_records(self) -> None:
-        """Forget what the tasks of a superstep left, since another one begins."""
+    def drop_records(self, *, keep: bool = True) -> None:
+        """Forget what the tasks of a superstep left, since another one begins.
+
+        Args:
+            keep: Whether the runs inside them that outlive their tasks have gone on; not so
+                where a fork goes back behind them.
+        """
+        for record in self.records.values() if keep else ():
+            for key, inner in record.subs.items():
+                if key.startswith(KEPT):
+                    inner.drop_records()
+                    inner.begun = False
+                    self.spaces[key] = inner
         self.records = {}
         self.pause = 0
+
+    def inside(self, record: Record, key: str) -> Standing:
+        """Return where a run inside one of the tasks stands; one that was kept goes on.
+
+        It is a copy: what was kept is what a fork of this checkpoint begins from.
+        """
+        found = record.subs.get(key)
+        if found is None:
+            kept = self.spaces.get(key)
+            found = record.subs[key] = Standing() if kept is None else kept.twin()
+        return found
+
+    def twin(self) -> Standing:
+        """Return a standing that can go on without this one."""
+        return replace(
+            self,
+            values={name: own(value) for name, value in self.values.items()},
+            kept={name: Kept(one.elements.copy(), one.last) for name, one in self.kept.items()},
+            live=dict(self.live),
+            arrived={name: nodes.copy() for name, nodes in self.arrived.items()},
+            due=list(self.due),
+            records={},
+            spaces={key: inner.twin() for key, inner in self.spaces.items()},
+        )

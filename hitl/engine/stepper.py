@@ -70,6 +70,7 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
     standing = yield from _open(shape, request, facts)
     going_on = request.input is None or isinstance(request.input, Command)
     left = request.limit
+    facts.standing = standing
     if "values" in request.modes:
         yield Emit("values", standing)
     while standing.due:

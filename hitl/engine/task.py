@@ -14,7 +14,7 @@ from hitl.engine.merge import merge, own
 from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Node, Shape
-from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
+from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record, Standing
 from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
 from hitl.values import Config, Item, ItemChange, Json, derive
@@ -57,6 +57,7 @@ class RunFacts:
     Attributes:
         nested: Whether it runs inside a task of another run.
         path: Names of the nodes around it, each with a slash behind.
+        standing: Where the run stands; tasks look only for the runs inside them.
     """
 
     shape: Shape
@@ -70,6 +71,7 @@ class RunFacts:
     lost_calls: frozenset[str] = frozenset()
     nested: bool = False
     path: str = ""
+    standing: Standing | None = None
 
 
 @dataclass(slots=True, eq=False)

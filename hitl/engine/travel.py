@@ -81,6 +81,7 @@ def _first(
     if fork:
         standing = yield Load(request.checkpoint)
         assert isinstance(standing, Standing)
+    facts.standing = standing
     yield from _superstep(shape, request, facts, standing, updates, closing, fork=fork)
     return standing
 

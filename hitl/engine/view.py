@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from hitl.engine.merge import merge, own
+from hitl.engine.merge import initial, merge, own
 from hitl.engine.schema import ROOT, Schema
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Asked, Record, Standing
@@ -25,15 +26,16 @@ from hitl.values import (
 __all__ = ["config_of", "fits", "output", "result", "snapshot", "values_of"]
 
 
-def config_of(thread: str, seq: int, pause: int = 0) -> Config:
+def config_of(thread: str, seq: int, pause: int = 0, *, space: str = "") -> Config:
     """Return the config that reads one checkpoint of a thread.
 
     Args:
         thread: The thread's id.
         seq: Number of the checkpoint, 0 for none.
         pause: Number of the pause to which an answer by position belongs, 0 for none.
+        space: Of a run inside a task: the tasks around it.
     """
-    place: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ""}
+    place: dict[str, object] = {"thread_id": thread, "checkpoint_ns": space}
     if seq:
         place["checkpoint_id"] = checkpoint_id(seq)
     if pause:
@@ -80,26 +82,39 @@ def result(
     return Output(value, waits, config)
 
 
-def snapshot(shape: Shape, standing: Standing, *, past: bool = False) -> StateSnapshot:
+def snapshot(
+    shape: Shape | None,
+    standing: Standing,
+    *,
+    past: bool = False,
+    inside: bool = False,
+    space: str = "",
+) -> StateSnapshot:
     """Return a thread at its checkpoint, as a caller sees it.
 
     Args:
-        shape: The graph.
+        shape: The graph; None where it is not known, as of one that a function calls.
         standing: The thread at the checkpoint.
         past: Whether the thread has gone on since: then everything that was due and asked
             there is shown, in place of what is left of it.
+        inside: Whether a task shows where the run inside it stands, not only its config.
+        space: Of a run inside a task: the tasks around it.
     """
     tasks = tuple(
-        _task(standing, place, node, past=past) for place, (node, _) in enumerate(standing.due)
+        _task(shape, standing, place, past=past, inside=inside, space=space)
+        for place in range(len(standing.due))
     )
     open_tasks = [
         task.name for place, task in enumerate(tasks) if past or not _is_done(standing, place)
     ]
     before = standing.before
+    # In the past the values are those that a fork would begin from.
+    known = standing.values if past or shape is None else _with_finished(shape, standing)
+    values = {name: own(value) for name, value in known.items()}
     return StateSnapshot(
-        values=values_of(shape.schema, _with_finished(shape, standing), hidden=True),
+        values=values if shape is None else values_of(shape.schema, known, hidden=True),
         next=tuple(open_tasks),
-        config=config_of(standing.thread, standing.checkpoint),
+        config=config_of(standing.thread, standing.checkpoint, space=space),
         metadata={
             "source": standing.source,
             "step": standing.step,
@@ -107,7 +122,7 @@ def snapshot(shape: Shape, standing: Standing, *, past: bool = False) -> StateSn
             **standing.metadata,
         },
         created_at=iso(standing.at),
-        parent_config=config_of(standing.thread, before) if before else None,
+        parent_config=config_of(standing.thread, before, space=space) if before else None,
         tasks=tasks,
         interrupts=tuple(one for task in tasks for one in task.interrupts),
     )
@@ -141,18 +156,46 @@ def _everything(record: Record) -> list[Asked]:
     return [*record.asked, *(asked for one in inner for asked in _everything(one))]
 
 
-def _task(standing: Standing, place: int, node: str, *, past: bool) -> PregelTask:
+def _task(
+    shape: Shape | None, standing: Standing, place: int, *, past: bool, inside: bool, space: str
+) -> PregelTask:
+    node = standing.due[place][0]
     record = standing.records.get(place) or Record()
     asked: Sequence[Asked] = ()
     if past:
         asked = _everything(record)
     elif record.done is None:
         asked = waiting(standing.items, record)
+    id = derive(standing.salt, "task", standing.checkpoint, node, place)
+    space = f"{space}|{node}:{id}" if space else f"{node}:{id}"
     return PregelTask(
-        id=derive(standing.salt, "task", standing.checkpoint, node, place),
+        id=id,
         name=node,
         path=("__pregel_pull", node),
         error=record.error,
         interrupts=tuple(Interrupt(one.value, one.id) for one in asked),
+        state=_inside(shape, standing, place, past=past, inside=inside, space=space),
         result=dict(record.done.writes) if record.done is not None else None,
     )
+
+
+def _inside(
+    shape: Shape | None, standing: Standing, place: int, *, past: bool, inside: bool, space: str
+) -> StateSnapshot | Config | None:
+    """Return where the run inside a task stands: the first that has not ended."""
+    record = standing.records.get(place)
+    if record is None or record.done is not None:
+        return None
+    found = next((one for one in record.subs.items() if one[1].due and one[1].begun), None)
+    if found is None:
+        return None
+    if not inside:
+        return config_of(standing.thread, 0, space=space)
+    key, inner = found
+    node = None if shape is None else shape.nodes.get(standing.due[place][0])
+    graph = None if node is None else node.graph
+    known = graph.shape if graph is not None and key.endswith(f":{graph.name}") else None
+    shown = replace(inner, thread=standing.thread, items=standing.items)
+    if known is not None:
+        shown.values = {**initial(known.channels), **inner.values}
+    return snapshot(known, shown, past=past, inside=True, space=space)

@@ -66,7 +66,7 @@ def test_a_wrong_graph_is_refused_when_it_is_built(act, words):
 
 def test_a_saver_that_belongs_to_an_outer_graph_is_refused():
     with pytest.raises(NoCheckpointer):
-        build(a=nothing).add_edge(START, "a").compile(checkpointer=True)
+        build(a=nothing).add_edge(START, "a").compile(checkpointer=True).invoke({})
     assert build(a=nothing).add_edge(START, "a").compile(checkpointer=False).invoke({}) == {
         "log": []
     }

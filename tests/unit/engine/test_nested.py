@@ -125,6 +125,43 @@ def test_a_deeper_graph_is_found_through_all_levels(hand, store, world):
     assert world.runs["first"] == 1
 
 
+def test_a_task_shows_where_the_run_inside_it_stands(store, world):
+    app = world.as_node(store)
+    app.invoke({"log": []}, CONFIG)
+    app.invoke(Command(resume="a"), CONFIG)
+    for reader in (app, world.as_node(store)):
+        (task,) = reader.get_state(CONFIG).tasks
+        (deep,) = reader.get_state(CONFIG, subgraphs=True).tasks
+        inner = deep.state
+        assert (inner.values, inner.next) == ({"log": [], "said": "-a"}, ("again",))
+        assert inner.interrupts == task.interrupts
+        assert [one.value for one in inner.interrupts] == ["two?"]
+        assert task.state["configurable"]["checkpoint_ns"] == f"sub:{task.id}"
+        assert reader.get_state(task.state) == inner
+        assert asyncio.run(reader.aget_state(CONFIG, subgraphs=True)).tasks == (deep,)
+        with pytest.raises(Misuse, match="goes on with the outermost"):
+            reader.update_state(task.state, {"said": "x"})
+    app.invoke(Command(resume="b"), CONFIG)
+    with pytest.raises(Misuse, match="Nothing waits"):
+        app.get_state(task.state)
+
+
+def test_a_run_in_a_function_shows_its_state_too(store, world):
+    world.in_function(store).invoke({"log": []}, CONFIG)
+    (task,) = world.in_function(store).get_state(CONFIG, subgraphs=True).tasks
+    assert (task.state.values["said"], task.state.next) == ("-", ("ask",))
+
+
+def test_graphs_that_are_nodes_can_be_listed(world):
+    middle = StateGraph(Inner).add_node("deep", world.inner()).add_edge(START, "deep")
+    graph = StateGraph(Outer).add_node("middle", middle.compile(name="middle"))
+    app = graph.add_edge(START, "middle").compile()
+    assert [name for name, _ in app.get_subgraphs()] == ["middle"]
+    assert [name for name, _ in app.get_subgraphs(recurse=True)] == ["middle", "middle|deep"]
+    ((name, found),) = app.get_subgraphs("middle|deep")
+    assert (name, found.name) == ("middle|deep", "inner")
+
+
 def test_new_input_closes_what_waits_inside_and_begins_anew(hand, store, world):
     hand.invoke(world.as_node(store), {"log": []}, CONFIG)
     result = hand.invoke(world.as_node(store), {"log": ["new"]}, CONFIG)

@@ -408,6 +408,19 @@ def test_sends_that_are_due_are_kept_with_their_arguments(hand, store):
     assert hand.invoke(build(), Command(resume=answers), CONFIG) == {"log": ["a", "x:!", "y:!"]}
 
 
+def test_the_past_shows_the_values_that_a_fork_begins_from(hand, store):
+    def build():
+        graph = StateGraph(State).add_node(says("x")).add_node(asks("y"))
+        return graph.add_edge(START, "x").add_edge(START, "y").compile(store)
+
+    hand.invoke(build(), {"log": ["in"]}, CONFIG)
+    assert hand.state(build(), CONFIG).values == {"log": ["in", "x"]}
+    hand.invoke(build(), Command(resume="1"), CONFIG)
+    first = hand.history(build(), CONFIG)[-1]
+    assert (first.values, first.next) == ({"log": ["in"]}, ("x", "y"))
+    assert hand.state(build(), first.config) == first
+
+
 def test_joins_that_were_half_reached_are_so_on_the_fork_too(hand, store):
     def build():
         graph = StateGraph(State)
