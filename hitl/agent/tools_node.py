@@ -13,7 +13,7 @@ from hitl.agent.deciding import refused
 from hitl.agent.executor import Executor, arun, run
 from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
 from hitl.agent.middleware import AgentMiddleware, overrides
-from hitl.agent.review import Review, mark
+from hitl.agent.review import Review, copied, mark
 from hitl.agent.tool import Tool
 from hitl.agent.turns import answers_of, find_turn, messages_of, result_id, unanswered
 from hitl.engine import Task, current_task
