@@ -3,6 +3,7 @@
 from hitl.engine.ask import current_config, current_task, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
+from hitl.engine.retry import RetryPolicy
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
@@ -13,6 +14,7 @@ __all__ = [
     "Hidden",
     "Intent",
     "Pause",
+    "RetryPolicy",
     "Runtime",
     "StateGraph",
     "Task",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Self
 
 from hitl.checkpoint import Checkpointer
 from hitl.engine.ask import current_task
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
+from hitl.engine.retry import RetryPolicy, read_policies
 from hitl.engine.schema import Schema, read_schema
 from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async, stops
 from hitl.errors import Misuse, NoCheckpointer
@@ -65,6 +67,9 @@ class StateGraph:
         *,
         metadata: Mapping[str, object] | None = None,
         input_schema: object = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        timeout: float | timedelta | None = None,
+        destinations: Mapping[str, str] | Sequence[str] | None = None,
         approves: bool = False,
         async_action: Fn | None = None,
     ) -> Self:
@@ -77,6 +82,12 @@ class StateGraph:
                 compiled graph, which shares the keys that both states have.
             metadata: Yours, kept with the node.
             input_schema: A class that says which channels the node gets, and how.
+            retry_policy: When it is tried again after an error; of several the first that takes
+                the error counts. A pause is no error.
+            timeout: Seconds (or a ``timedelta``) after which an attempt is cancelled; for async
+                functions only, since nothing can stop a thread.
+            destinations: The nodes to which it goes by ``Command(goto=...)``, with labels if
+                it is a dict; shown in a drawing.
             approves: Whether it pauses for approvals, so that compiling without a
                 checkpointer is refused when the graph is run.
             async_action: What async runs await in its place.
@@ -85,7 +96,8 @@ class StateGraph:
             This builder.
 
         Raises:
-            Misuse: The name is taken or reserved, or the function cannot be called so.
+            Misuse: The name is taken or reserved, the function cannot be called so, or a timeout
+                is given for a sync one.
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
         if isinstance(fn, CompiledStateGraph):
@@ -106,6 +118,9 @@ class StateGraph:
             dict(metadata or {}),
             approves,
             async_action,
+            read_policies(retry_policy, f"Node {name!r}"),
+            _seconds(timeout, name, fn),
+            None if destinations is None else _labels(destinations),
         )
         return self
 
@@ -293,6 +308,28 @@ class StateGraph:
                 for end in (branch.path_map or {}).values():
                     if end != END:
                         self._known(end, f"The path_map after {source!r}")
+
+
+def _labels(destinations: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    if isinstance(destinations, str):
+        return {destinations: ""}
+    if isinstance(destinations, Mapping):
+        return dict(destinations)
+    return dict.fromkeys(destinations, "")
+
+
+def _seconds(timeout: float | timedelta | None, name: str, fn: Fn) -> float | None:
+    if timeout is None:
+        return None
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not seconds > 0:
+        raise Misuse(f"The timeout of node {name!r} is {timeout!r}; it must be seconds above 0.")
+    if not is_async(fn):
+        raise Misuse(
+            f"Node {name!r} has a timeout, but its function is sync: nothing can stop a thread.",
+            hint="Make it an async function, or give the client that it calls a timeout.",
+        )
+    return float(seconds)
 
 
 def _as_node(graph: CompiledStateGraph) -> tuple[Fn, Fn]:

@@ -51,7 +51,7 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     facts.nested = True
     facts.path = f"{around.path}{outer.node.name}/"
     facts.config = {**around.config, **facts.config}
-    facts.now = around.now
+    facts.now, facts.sleep = around.now, around.sleep
     facts.runtime = Runtime(
         around.runtime.context if own.context is None else own.context,
         around.runtime.store if own.store is None else own.store,
@@ -281,6 +281,7 @@ class Runner:
             desk.writer,
             {},
             self._clock.now,
+            sleep=getattr(self._clock, "sleep", None),
         )
         if outer is not None:
             _inherit(facts, outer)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hitl.engine.merge import Channel
+from hitl.engine.retry import RetryPolicy
 from hitl.engine.schema import Schema
 from hitl.errors import Misuse
 from hitl.ledger import near
@@ -31,6 +32,10 @@ class Node:
         metadata: The user's.
         approves: Whether it may pause for an approval, so that a checkpointer must be there.
         afn: What async runs await in place of ``fn``, where there is a form of its own.
+        retry: When it is tried again after an error; the first that takes the error counts.
+        timeout: Seconds after which one attempt is cancelled, None for no limit.
+        destinations: Where it says that it may go by itself, with the labels of a drawing;
+            None where it does not say.
     """
 
     name: str
@@ -41,6 +46,9 @@ class Node:
     metadata: Mapping[str, object] = field(default_factory=dict)
     approves: bool = False
     afn: Callable[..., object] | None = None
+    retry: tuple[RetryPolicy, ...] = ()
+    timeout: float | None = None
+    destinations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class RunFacts:
     Attributes:
         nested: Whether it runs inside a task of another run.
         path: Names of the nodes around it, each with a slash behind.
+        sleep: Waits before a node is tried again; None for this machine's own time.
     """
 
     shape: Shape
@@ -70,6 +71,7 @@ class RunFacts:
     lost_calls: frozenset[str] = frozenset()
     nested: bool = False
     path: str = ""
+    sleep: Callable[[float], None] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +97,7 @@ class Task:
         swallowed: Whether it went on after its pause, or ended with another error.
         subs: How many runs it has begun inside it in this execution.
         held: Whether a run inside it paused.
+        attempt: Counts how often the node has been begun in this execution, from 1.
     """
 
     place: int
@@ -116,6 +119,7 @@ class Task:
     swallowed: bool = False
     subs: int = 0
     held: bool = False
+    attempt: int = 1
 
     @property
     def paused(self) -> bool:
@@ -179,6 +183,13 @@ class Task:
     def done(self) -> Done:
         """Return what the finished task leaves."""
         return Done(self.writes, self.goto)
+
+    def again(self) -> None:
+        """Begin anew after an error; what the log has of the task stays."""
+        self.attempt += 1
+        self.asks = self.steps = self.subs = 0
+        self.error, self.raw = None, None
+        self.moves, self.writes, self.goto = {}, [], []
 
     # What runs inside the node -----------------------------------------------------------
 
