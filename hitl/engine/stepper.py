@@ -43,7 +43,7 @@ from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
-from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
+from hitl.values import INTERRUPT, Command, Draft, ItemChange
 
 __all__ = ["Steps", "steps"]
 
@@ -311,7 +311,7 @@ def _leave(
     if "updates" in request.modes:
         for task in paused:
             asked = waiting(standing.items, task.record)
-            shown = tuple(Interrupt(one.value, one.id) for one in asked)
+            shown = tuple(one.shown() for one in asked)
             yield Emit("updates", {INTERRUPT: shown})
     if "values" in request.modes and paused:
         yield Emit("values", standing)

@@ -236,7 +236,10 @@ class Task:
         self.new_items = items_of(
             asks, ids, interrupt, thread=run.thread, path=run.path + self.node.name, at=run.now()
         )
-        self.asked = Asked(interrupt, value(ids), ids)
+        schema = asks[0].rules.get("response_schema") if single else None
+        self.asked = Asked(
+            interrupt, value(ids), ids, schema=schema if isinstance(schema, dict) else None
+        )
         self._mark_bodies()
 
     def hold(self) -> None:

@@ -153,6 +153,6 @@ def _task(standing: Standing, place: int, node: str, *, past: bool) -> PregelTas
         name=node,
         path=("__pregel_pull", node),
         error=record.error,
-        interrupts=tuple(Interrupt(one.value, one.id) for one in asked),
+        interrupts=tuple(one.shown() for one in asked),
         result=dict(record.done.writes) if record.done is not None else None,
     )

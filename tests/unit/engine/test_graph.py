@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypedDict
 
 import pytest
+import typing_extensions
 from pydantic import BaseModel
 
 from hitl.checkpoint import InMemorySaver
@@ -223,3 +224,15 @@ def test_the_signature_changes_with_the_names_and_not_with_the_code():
     two = build(a=lambda s: {"n": 1}).add_edge(START, "a").compile().shape.signature
     three = build(b=nothing).add_edge(START, "b").compile().shape.signature
     assert one == two != three
+
+
+def test_a_typed_dict_of_typing_extensions_is_a_state():
+    class Typed(typing_extensions.TypedDict):
+        log: Annotated[list, operator.add]
+        note: typing_extensions.NotRequired[str]
+
+    builder = StateGraph(Typed).add_node("node", lambda state: {"log": [1], "note": "n"})
+    assert builder.add_edge(START, "node").compile().invoke({"log": [0]}) == {
+        "log": [0, 1],
+        "note": "n",
+    }

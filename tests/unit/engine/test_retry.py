@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from datetime import timedelta
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -351,7 +351,7 @@ def test_a_call_with_an_effect_that_timed_out_is_not_made_again(saver, config):
         await asyncio.Event().wait()
         return "paid"
 
-    call = {"name": "pay", "args": {"amount": 3}, "id": "c1"}
+    call: Any = {"name": "pay", "args": {"amount": 3}, "id": "c1"}
     model = ScriptedModel([AIMessage("", tool_calls=[call]), AIMessage("done")])
     agent = create_agent(model, [pay])
 
