@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         RetryPolicy,
         Runtime,
         StateGraph,
+        get_runtime,
         interrupt,
         step,
     )
@@ -145,6 +146,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "RetryPolicy",
         "Runtime",
         "StateGraph",
+        "get_runtime",
         "interrupt",
         "step",
     ),
@@ -280,6 +282,7 @@ __all__ = [
     "__version__",
     "add_messages",
     "create_agent",
+    "get_runtime",
     "init_chat_model",
     "interrupt",
     "register",

@@ -1,6 +1,6 @@
 """Floor 4, the engine: a state graph that pauses, is saved, and goes on. Knows no policy."""
 
-from hitl.engine.ask import current_config, current_task, interrupt, running_task, step
+from hitl.engine.ask import current_config, current_task, get_runtime, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
 from hitl.engine.retry import RetryPolicy
@@ -20,6 +20,7 @@ __all__ = [
     "Task",
     "current_config",
     "current_task",
+    "get_runtime",
     "interrupt",
     "running_task",
     "step",

@@ -6,20 +6,22 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from hitl.codec import pack, unpack
 from hitl.engine.response import read_response
+from hitl.engine.runtime import Runtime
 from hitl.engine.shape import is_async
 from hitl.engine.task import CURRENT, Task
 from hitl.errors import Misuse, OutsideRun
 from hitl.ledger import Ask
 from hitl.values import Config, fingerprint
 
-__all__ = ["current_config", "current_task", "interrupt", "running_task", "step"]
+__all__ = ["current_config", "current_task", "get_runtime", "interrupt", "running_task", "step"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 def current_task(what: str) -> Task:
@@ -46,6 +48,18 @@ def current_config() -> Config:
     """Return the config of the run, ``{}`` outside one."""
     task = CURRENT.get()
     return {} if task is None else task.run.config
+
+
+def get_runtime(context_schema: type[C] | None = None) -> Runtime[C]:  # noqa: ARG001 - its type
+    """Return the run's surroundings: its context, the graph's store, the stream writer.
+
+    Args:
+        context_schema: The class of the context, for type checkers only.
+
+    Raises:
+        OutsideRun: No node is running here.
+    """
+    return cast("Runtime[C]", current_task("get_runtime()").run.runtime)
 
 
 def interrupt(value: object, *, response_schema: object = None) -> Any:

@@ -11,6 +11,7 @@ from hitl.checkpoint import Checkpointer
 from hitl.engine.ask import current_task
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
+from hitl.engine.reach import unreachable
 from hitl.engine.retry import RetryPolicy, read_policies
 from hitl.engine.schema import Schema, read_schema
 from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async, stops
@@ -30,7 +31,8 @@ class StateGraph:
         state_schema: A TypedDict, dataclass or pydantic model; a key that several nodes write
             in one step is annotated with a reducer: ``Annotated[list, operator.add]``.
             Or a bare ``Annotated[type, reducer]`` for a state that is one value.
-        context_schema: Not looked at; for your own documentation.
+        context_schema: The class of what runs are given as ``context=``; of a dataclass or a
+            pydantic model a dict becomes an instance.
         input_schema: What an input may hold, the state by default.
         output_schema: What a result holds, the state by default.
 
@@ -221,7 +223,8 @@ class StateGraph:
             The graph, ready to run; the builder can be used on.
 
         Raises:
-            Misuse: An edge leads nowhere, nothing begins, or a name to stop at is no node.
+            Misuse: An edge leads nowhere, nothing begins, a node can never run, or a name to
+                stop at is no node.
             NoCheckpointer: ``checkpointer=True``, which is for graphs inside graphs.
         """
         if checkpointer is True:
@@ -239,7 +242,7 @@ class StateGraph:
                 hint="Give InMemorySaver() or SqliteSaver('runs.db').",
             )
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
-        shape = replace(shape, prepare=prepare)
+        shape = replace(shape, prepare=prepare, context=self.context_schema)
         return CompiledStateGraph(
             shape, checkpointer or None, store, joins=checkpointer is not False
         )
@@ -274,6 +277,13 @@ class StateGraph:
             stops(nodes, before, "interrupt_before"),
             stops(nodes, after, "interrupt_after"),
         )
+        for node in unreachable(shape):
+            raise Misuse(
+                f"Node {node!r} can never run: nothing leads to it.",
+                hint=f"add_edge(..., {node!r}), or destinations=[{node!r}] of the node that goes "
+                "there by a Command.",
+                node=node,
+            )
         return replace(shape, signature=shape.sign())
 
     def _node_schemas(self) -> list[Schema]:
@@ -301,6 +311,13 @@ class StateGraph:
                 self._known(source, where)
             if end != END:
                 self._known(end, where)
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        for node in self.nodes.values():
+            for end in node.destinations or ():
+                if end != END:
+                    self._known(end, f"destinations of node {node.name!r}")
         for source, branches in self._branches.items():
             if source != START:
                 self._known(source, "A conditional edge")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from hitl.codec import dumps
 from hitl.errors import Misuse
@@ -57,7 +58,7 @@ def _read_type(given: object) -> Response:
     from pydantic.errors import PydanticUserError
 
     try:
-        adapter: TypeAdapter[object] = TypeAdapter(given)
+        adapter: TypeAdapter[object] = TypeAdapter(cast("type[object]", given))
         schema: dict[str, Json] = adapter.json_schema()
     except PydanticUserError as error:
         raise Misuse(

@@ -12,7 +12,7 @@ from hitl.engine.drive import Desk, drive, exhaust
 from hitl.engine.effects import Ending, Request
 from hitl.engine.journal import TaskJournal
 from hitl.engine.nested import NestedWriter, open_nested
-from hitl.engine.runtime import Runtime
+from hitl.engine.runtime import Runtime, context_of
 from hitl.engine.settings import (
     Modes,
     Settings,
@@ -277,7 +277,7 @@ class Runner:
             settings.thread,
             "",
             dict(config or {}),
-            Runtime(options.context, self.store),
+            Runtime(context_of(self.shape.context, options.context), self.store),
             desk.writer,
             {},
             self._clock.now,

@@ -13,7 +13,7 @@ from typing import Protocol
 from hitl.engine.merge import merge, own
 from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
-from hitl.engine.shape import Branch, Node, Shape
+from hitl.engine.shape import Branch, Injects, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.ledger import Ask, answer, answered, items_of
@@ -143,7 +143,7 @@ class Task:
             return fn(state)
         return fn(state, **self.given(node.injects))
 
-    def given(self, names: Sequence[str]) -> dict[str, object]:
+    def given(self, injects: Injects) -> dict[str, object]:
         """Return what a function asks for beside the state, by parameter name."""
         runtime = self.run.runtime
         have: Mapping[str, object] = {
@@ -152,7 +152,7 @@ class Task:
             "store": runtime.store,
             "writer": runtime.stream_writer,
         }
-        return {name: have[name] for name in names}
+        return {name: have[what] for name, what in injects}
 
     def finish(self, value: object) -> list[Branch]:
         """Take what the node returned; return the branches that are still to be asked."""

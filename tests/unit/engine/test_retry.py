@@ -42,11 +42,11 @@ def clock():
 
 @pytest.fixture(params=["memory", "sqlite"])
 def saver(request, tmp_path, clock):
-    make = {
-        "memory": lambda: InMemorySaver(clock=clock),
-        "sqlite": lambda: SqliteSaver(tmp_path / "runs.db", clock=clock),
-    }
-    saver = make[request.param]()
+    saver: Any
+    if request.param == "memory":
+        saver = InMemorySaver(clock=clock)
+    else:
+        saver = SqliteSaver(tmp_path / "runs.db", clock=clock)
     yield saver
     saver.close()
 
@@ -62,7 +62,7 @@ def graph_of(node, saver=None, **options):
 
 def failing(times, error=Flaky):
     """Return a node that fails a few times, and the list of its attempts."""
-    attempts = []
+    attempts: list[int] = []
 
     def node(state):
         attempts.append(len(attempts) + 1)
@@ -124,7 +124,7 @@ def test_errors_that_may_pass_are_tried_again_by_default(error):
 
 @pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])
 def test_an_error_of_a_server_is_tried_again_and_one_of_the_request_is_not(status, again):
-    error = Flaky("answered")
+    error: Any = Flaky("answered")
     error.response = type("Response", (), {"status_code": status})()
     assert (wait_before_retry([RetryPolicy()], error, 1) is not None) is again
 
