@@ -126,7 +126,11 @@ def _cannot_make(fn: object, kind: type, seen: tuple[object, ...] = ()) -> bool:
         except ValueError:  # it is filled later
             return False
     names = {*_names(fn.__code__), *fn.__code__.co_freevars}
-    return all(name in scope and _harmless(scope[name], kind, (*seen, fn)) for name in names)
+    if not names <= scope.keys():
+        return False
+    used = [scope[name] for name in names]
+    used += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+    return all(_harmless(value, kind, (*seen, fn)) for value in used)
 
 
 def _names(code: CodeType) -> Iterator[str]:

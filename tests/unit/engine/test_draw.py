@@ -218,6 +218,8 @@ def test_a_join_of_which_one_source_never_runs_leads_nowhere():
         lambda state: Command(goto="b"),
         make,
         lambda state: {**state} or make(state),
+        lambda state, bound=make: bound(state),
+        lambda state, *, bound=make: bound(state),
         lambda state: state["next"]() if state.get("next") else jump("b"),
     ],
 )
