@@ -28,6 +28,7 @@ __all__ = [
     "NewerStore",
     "NoCheckpointer",
     "NoThreadId",
+    "NodeTimeoutError",
     "NotAllowed",
     "NotStorable",
     "NothingWaiting",
@@ -135,6 +136,12 @@ class GraphRecursionError(Misuse, RecursionError):
     """A run took more supersteps than its limit allows."""
 
     code = "recursion_limit"
+
+
+class NodeTimeoutError(HitlError, TimeoutError):
+    """A node took longer than its ``timeout``; it was cancelled."""
+
+    code = "node_timeout"
 
 
 class Refused(HitlError):

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from hitl.codec.form import BUILT_IN, Form, form
 from hitl.codec.shapes import shape_of
-from hitl.values import Interrupt, Send
+from hitl.values import Interrupt, Overwrite, Send
 
 __all__ = ["FORMS"]
 
@@ -116,5 +116,6 @@ FORMS: tuple[Form, ...] = (
     _built_in(PureWindowsPath, "pure_windows_path", str, PureWindowsPath),
     _built_in(complex, "complex", lambda z: [z.real, z.imag], lambda parts: complex(*parts)),
     form(Interrupt, "hitl:Interrupt", *shape_of(Interrupt)),
+    form(Overwrite, "hitl:Overwrite", *shape_of(Overwrite)),
     form(Send, "hitl:Send", *shape_of(Send)),
 )

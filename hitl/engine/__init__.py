@@ -1,8 +1,9 @@
 """Floor 4, the engine: a state graph that pauses, is saved, and goes on. Knows no policy."""
 
-from hitl.engine.ask import current_config, current_task, interrupt, running_task, step
+from hitl.engine.ask import current_config, current_task, get_runtime, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
+from hitl.engine.retry import RetryPolicy
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
@@ -13,11 +14,13 @@ __all__ = [
     "Hidden",
     "Intent",
     "Pause",
+    "RetryPolicy",
     "Runtime",
     "StateGraph",
     "Task",
     "current_config",
     "current_task",
+    "get_runtime",
     "interrupt",
     "running_task",
     "step",

@@ -66,12 +66,22 @@ class _Siblings:
         self._single: Task | None = None
         self._gate = asyncio.Semaphore(max_concurrency)
         self._running: set[asyncio.Task[Task]] = set()
+        self._settled: list[asyncio.Task[Task]] = []
+        self._news = asyncio.Event()
 
     def start(self, tasks: list[Task]) -> None:
         if len(tasks) == 1:
             self._single = tasks[0]
             return
-        self._running = {asyncio.create_task(self._gated(task)) for task in tasks}
+        for task in tasks:
+            running = asyncio.create_task(self._gated(task))
+            running.add_done_callback(self._note)
+            self._running.add(running)
+
+    def _note(self, done: asyncio.Task[Task]) -> None:
+        # To be told costs the same for each of thousands; asyncio.wait looks at all every time.
+        self._settled.append(done)
+        self._news.set()
 
     async def _gated(self, task: Task) -> Task:
         async with self._gate:
@@ -81,7 +91,10 @@ class _Siblings:
         single, self._single = self._single, None
         if single is not None:
             return [await arun_task(single)]
-        done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        await self._news.wait()
+        self._news.clear()
+        done, self._settled = self._settled, []
+        self._running.difference_update(done)
         return sorted((one.result() for one in done), key=lambda task: task.place)
 
     async def close(self) -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar, cast
 
 from hitl.codec import pack, unpack
+from hitl.engine.response import read_response
+from hitl.engine.runtime import Runtime
 from hitl.engine.shape import is_async
 from hitl.engine.task import CURRENT, Task
 from hitl.errors import Misuse, OutsideRun
 from hitl.ledger import Ask
 from hitl.values import Config, fingerprint
 
-__all__ = ["current_config", "current_task", "interrupt", "running_task", "step"]
+__all__ = ["current_config", "current_task", "get_runtime", "interrupt", "running_task", "step"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 def current_task(what: str) -> Task:
@@ -46,7 +50,19 @@ def current_config() -> Config:
     return {} if task is None else task.run.config
 
 
-def interrupt(value: object) -> Any:
+def get_runtime(context_schema: type[C] | None = None) -> Runtime[C]:  # noqa: ARG001 - its type
+    """Return the run's surroundings: its context, the graph's store, the stream writer.
+
+    Args:
+        context_schema: The class of the context, for type checkers only.
+
+    Raises:
+        OutsideRun: No node is running here.
+    """
+    return cast("Runtime[C]", current_task("get_runtime()").run.runtime)
+
+
+def interrupt(value: object, *, response_schema: object = None) -> Any:
     """Pause here until a human has answered, and return the answer.
 
     The node starts again from its beginning when it is resumed: the n-th call in it gets the
@@ -54,19 +70,33 @@ def interrupt(value: object) -> Any:
 
     Args:
         value: What is asked, any storable value. A reviewer sees it.
+        response_schema: What an answer must be: a JSON Schema, or a type that pydantic knows.
+            An answer that does not fit is refused before it is stored.
 
     Returns:
         What ``Command(resume=...)`` gave for it; any value, ``None`` and ``False`` included.
+        With a type, an instance of that.
 
     Raises:
         OutsideRun: No node is running here.
+        Misuse: ``response_schema`` is neither.
         NoCheckpointer: The graph was compiled without one.
         NotStorable: The value cannot be saved.
     """
     task = current_task("interrupt()")
     subject = pack(value, "interrupt(value)")
     ask = Ask("question", fingerprint("interrupt", subject), subject, ("answer",))
-    return task.ask([ask], lambda _: value)
+    if response_schema is None:
+        return task.ask([ask], lambda _: value)
+    response = read_response(response_schema)
+    ask = replace(ask, rules={"response_schema": response.schema})
+    while True:
+        given = task.ask([ask], lambda _: value)
+        try:
+            return response.convert(given)
+        except ValueError as error:
+            # A validator knows more than the schema could say: the question is put once more.
+            ask = replace(ask, rules={**ask.rules, "refused": str(error)})
 
 
 def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+from hitl.engine.draw import DrawnGraph, drawn, where_it_stands
 from hitl.engine.drive import drive, exhaust
 from hitl.engine.effects import Ending
 from hitl.engine.history import history, stood_at
@@ -145,6 +146,25 @@ class CompiledStateGraph(Runner):
             lambda: list(self.get_state_history(config, filter=filter, before=before, limit=limit))
         ):
             yield one
+
+    def get_graph(self) -> DrawnGraph:
+        """Return the graph to look at: its nodes, its edges, and ``draw_mermaid()``."""
+        return drawn(self.shape)
+
+    def draw_mermaid(self, config: Config | None = None) -> str:
+        """Return the graph as Mermaid text.
+
+        Args:
+            config: Names a thread; the nodes at which it stands are marked as ``next``,
+                ``paused`` or ``failed``.
+
+        Raises:
+            NoCheckpointer: A config is given, and the graph has no checkpointer.
+            NoThreadId: The config names no thread.
+            Misuse: The checkpoint is not one of this thread.
+        """
+        marks = None if config is None else where_it_stands(self.get_state(config))
+        return drawn(self.shape, marks).draw_mermaid()
 
     # Changing ------------------------------------------------------------------------------
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Self
 
 from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine.ask import current_task
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.merge import Channel
+from hitl.engine.reach import unreachable
+from hitl.engine.retry import RetryPolicy, read_policies
 from hitl.engine.schema import Schema, read_schema
 from hitl.engine.shape import Branch, Join, Node, Prepare, Shape, injected, is_async, stops
 from hitl.errors import Misuse
@@ -28,7 +31,8 @@ class StateGraph:
         state_schema: A TypedDict, dataclass or pydantic model; a key that several nodes write
             in one step is annotated with a reducer: ``Annotated[list, operator.add]``.
             Or a bare ``Annotated[type, reducer]`` for a state that is one value.
-        context_schema: Not looked at; for your own documentation.
+        context_schema: The class of what runs are given as ``context=``; of a dataclass or a
+            pydantic model a dict becomes an instance.
         input_schema: What an input may hold, the state by default.
         output_schema: What a result holds, the state by default.
 
@@ -65,6 +69,9 @@ class StateGraph:
         *,
         metadata: Mapping[str, object] | None = None,
         input_schema: object = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        timeout: float | timedelta | None = None,
+        destinations: Mapping[str, str] | Sequence[str] | None = None,
         approves: bool = False,
         async_action: Fn | None = None,
         onward: Fn | None = None,
@@ -78,6 +85,12 @@ class StateGraph:
                 compiled graph, which shares the keys that both states have.
             metadata: Yours, kept with the node.
             input_schema: A class that says which channels the node gets, and how.
+            retry_policy: When it is tried again after an error; of several the first that takes
+                the error counts. A pause is no error.
+            timeout: Seconds (or a ``timedelta``) after which an attempt is cancelled; for async
+                functions only, since nothing can stop a thread.
+            destinations: The nodes to which it goes by ``Command(goto=...)``, with labels if
+                it is a dict; shown in a drawing.
             approves: Whether it pauses for approvals, so that compiling without a
                 checkpointer is refused when the graph is run.
             async_action: What async runs await in its place.
@@ -88,7 +101,8 @@ class StateGraph:
             This builder.
 
         Raises:
-            Misuse: The name is taken or reserved, or the function cannot be called so.
+            Misuse: The name is taken or reserved, the function cannot be called so, or a timeout
+                is given for a sync one.
         """
         name, fn = (node, action) if isinstance(node, str) else (_name(node), node)
         inner = fn if isinstance(fn, CompiledStateGraph) else None
@@ -110,6 +124,9 @@ class StateGraph:
             dict(metadata or {}),
             approves,
             async_action,
+            read_policies(retry_policy, f"Node {name!r}"),
+            _seconds(timeout, name, fn),
+            None if destinations is None else _labels(destinations),
             onward,
             inner,
         )
@@ -214,12 +231,13 @@ class StateGraph:
             The graph, ready to run; the builder can be used on.
 
         Raises:
-            Misuse: An edge leads nowhere, nothing begins, or a name to stop at is no node.
+            Misuse: An edge leads nowhere, nothing begins, a node can never run, or a name to
+                stop at is no node.
         """
         if checkpointer is not None and not isinstance(checkpointer, bool):
             check_store(checkpointer, "checkpointer")
         shape = self._freeze(name or "graph", interrupt_before, interrupt_after)
-        shape = replace(shape, prepare=prepare)
+        shape = replace(shape, prepare=prepare, context=self.context_schema)
         saver = None if isinstance(checkpointer, bool) else checkpointer
         return CompiledStateGraph(
             shape, saver, store, joins=checkpointer is not False, keeps=checkpointer is True
@@ -255,6 +273,13 @@ class StateGraph:
             stops(nodes, before, "interrupt_before"),
             stops(nodes, after, "interrupt_after"),
         )
+        for node in unreachable(shape):
+            raise Misuse(
+                f"Node {node!r} can never run: nothing leads to it.",
+                hint=f"add_edge(..., {node!r}), or destinations=[{node!r}] of the node that goes "
+                "there by a Command.",
+                node=node,
+            )
         return replace(shape, signature=shape.sign())
 
     def _node_schemas(self) -> list[Schema]:
@@ -282,6 +307,13 @@ class StateGraph:
                 self._known(source, where)
             if end != END:
                 self._known(end, where)
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        for node in self.nodes.values():
+            for end in node.destinations or ():
+                if end != END:
+                    self._known(end, f"destinations of node {node.name!r}")
         for source, branches in self._branches.items():
             if source != START:
                 self._known(source, "A conditional edge")
@@ -289,6 +321,28 @@ class StateGraph:
                 for end in (branch.path_map or {}).values():
                     if end != END:
                         self._known(end, f"The path_map after {source!r}")
+
+
+def _labels(destinations: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    if isinstance(destinations, str):
+        return {destinations: ""}
+    if isinstance(destinations, Mapping):
+        return dict(destinations)
+    return dict.fromkeys(destinations, "")
+
+
+def _seconds(timeout: float | timedelta | None, name: str, fn: Fn) -> float | None:
+    if timeout is None:
+        return None
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not seconds > 0:
+        raise Misuse(f"The timeout of node {name!r} is {timeout!r}; it must be seconds above 0.")
+    if not is_async(fn):
+        raise Misuse(
+            f"Node {name!r} has a timeout, but its function is sync: nothing can stop a thread.",
+            hint="Make it an async function, or give the client that it calls a timeout.",
+        )
+    return float(seconds)
 
 
 def _as_node(graph: CompiledStateGraph) -> tuple[Fn, Fn]:

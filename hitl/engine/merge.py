@@ -9,6 +9,7 @@ from typing import get_origin
 
 from hitl.errors import InvalidUpdateError
 from hitl.ledger import near
+from hitl.values import Overwrite
 
 __all__ = ["Channel", "Write", "empty_of", "initial", "merge", "own"]
 
@@ -73,9 +74,11 @@ def merge(
         writes: All writes of a superstep, in the order of their tasks.
 
     Raises:
-        InvalidUpdateError: A key is unknown, or one without a reducer is written twice.
+        InvalidUpdateError: A key is unknown, or one without a reducer is written twice,
+            or two writes of one superstep overwrite the same key.
     """
     changed: dict[str, object] = {}
+    fixed: set[str] = set()
     for name, value in writes:
         channel = channels.get(name)
         if channel is None:
@@ -84,14 +87,17 @@ def merge(
                 hint=f"Known keys: {', '.join(channels)}.",
                 key=name,
             )
-        if channel.reducer is None:
+        if type(value) is Overwrite:
+            if name in fixed or (channel.reducer is None and name in changed):
+                raise _twice(name, "overwritten")
+            fixed.add(name)
+            changed[name] = own(value.value)
+        elif channel.reducer is None:
             if name in changed:
-                raise InvalidUpdateError(
-                    f"The key {name!r} was written twice in one step, and it has no reducer.",
-                    hint=f"Annotate it: {name}: Annotated[list, operator.add].",
-                    key=name,
-                )
+                raise _twice(name, "written")
             changed[name] = value
+        elif name in fixed:
+            continue  # what was overwritten stays as it was written
         elif name in changed:
             changed[name] = channel.reducer(own(changed[name]), value)
         elif name in values:
@@ -99,6 +105,18 @@ def merge(
         else:
             changed[name] = value
     return changed
+
+
+def _twice(name: str, how: str) -> InvalidUpdateError:
+    no_reducer = how == "written"
+    return InvalidUpdateError(
+        f"The key {name!r} was {how} twice in one step"
+        + (", and it has no reducer." if no_reducer else "."),
+        hint=f"Annotate it: {name}: Annotated[list, operator.add]."
+        if no_reducer
+        else "Let one node of a step overwrite it.",
+        key=name,
+    )
 
 
 def own(value: object) -> object:

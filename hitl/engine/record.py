@@ -191,6 +191,8 @@ def _asked_tree(asked: Asked, node: str) -> dict[str, Json]:
     }
     if asked.lost:
         tree["lost"] = asked.lost
+    if asked.schema is not None:
+        tree["schema"] = asked.schema
     return tree
 
 
@@ -350,7 +352,8 @@ def _apply_task(standing: Standing, place: int, tree: dict[str, Json], entry: En
 
 def _apply_ask(record: Record, tree: dict[str, Json]) -> None:
     items = tuple(_texts(tree["items"]))
-    asked = Asked(str(tree["id"]), unpack(tree["v"]), items, str(tree.get("lost", "")))
+    schema = _table(tree["schema"]) if "schema" in tree else None
+    asked = Asked(str(tree["id"]), unpack(tree["v"]), items, str(tree.get("lost", "")), schema)
     record.asked.append(asked)
     record.error = None
     if asked.lost:

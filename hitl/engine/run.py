@@ -1,13 +1,16 @@
-"""Running one task: call its node, take what it returns, let a pause or an error be a fact."""
+"""Running one task: call its node, perhaps again, and let a pause or an error be a fact."""
 
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 
 from hitl.engine.plan import ParentCommand
+from hitl.engine.retry import wait_before_retry
 from hitl.engine.task import CURRENT, Pause, Task
-from hitl.errors import Broken, Misuse
+from hitl.engine.waits import has_lost, lost
+from hitl.errors import Broken, Misuse, NodeTimeoutError
 
 __all__ = ["arun_task", "run_task"]
 
@@ -19,6 +22,19 @@ def run_task(task: Task) -> Task:
         BaseException: What is no ``Exception``, such as ``KeyboardInterrupt``.
     """
     token = CURRENT.set(task)
+    try:
+        _attempt(task)
+        while task.error is not None and (seconds := _wait(task)) is not None:
+            (task.run.sleep or time.sleep)(seconds)
+            task.again()
+            _attempt(task)
+    finally:
+        task.ended = True
+        CURRENT.reset(token)
+    return task
+
+
+def _attempt(task: Task) -> None:
     try:
         try:
             value = task.start()
@@ -37,10 +53,6 @@ def run_task(task: Task) -> Task:
         _take_error(task, error)
     except BaseExceptionGroup as group:
         _take_group(task, group)
-    finally:
-        task.ended = True
-        CURRENT.reset(token)
-    return task
 
 
 async def arun_task(task: Task) -> Task:
@@ -50,10 +62,27 @@ async def arun_task(task: Task) -> Task:
         BaseException: What is no ``Exception``, such as ``asyncio.CancelledError``.
     """
     token = CURRENT.set(task)
+    try:
+        await _aattempt(task)
+        while task.error is not None and (seconds := _wait(task)) is not None:
+            await _asleep(task, seconds)
+            task.again()
+            await _aattempt(task)
+    finally:
+        task.ended = True
+        CURRENT.reset(token)
+    return task
+
+
+async def _aattempt(task: Task) -> None:
     in_place = task.node.is_async or task.node.afn is not None
     try:
         try:
-            value = await _call(lambda: task.start(awaited=True), in_place=in_place)
+            value = await (
+                _call(lambda: task.start(awaited=True), in_place=in_place)
+                if task.node.timeout is None
+                else _in_time(task, task.node.timeout)
+            )
         except ParentCommand as up:
             value = up.command
         for branch in task.finish(value):
@@ -66,10 +95,46 @@ async def arun_task(task: Task) -> Task:
         _take_error(task, error)
     except BaseExceptionGroup as group:
         _take_group(task, group)
-    finally:
-        task.ended = True
-        CURRENT.reset(token)
-    return task
+
+
+async def _in_time(task: Task, seconds: float) -> object:
+    """Return what an async node returns, or cancel it when its time is up."""
+    import asyncio
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await _call(lambda: task.start(awaited=True), in_place=True)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise  # it is the node's own
+        raise NodeTimeoutError(
+            f"Node {task.node.name!r} took longer than its timeout of {seconds:g} s.",
+            hint="Give it more time, or a retry_policy.",
+            node=task.node.name,
+            timeout=seconds,
+        ) from error
+
+
+def _wait(task: Task) -> float | None:
+    """Return the seconds before a failed task is tried again; None where it is not.
+
+    A call that was started and left no result is a human's matter: nothing that could start it
+    again runs before that is settled.
+    """
+    if not task.node.retry or task.paused or task.error is None:
+        return None
+    if lost(task.record) or any(map(has_lost, task.record.subs.values())):
+        return None
+    return wait_before_retry(task.node.retry, task.error, task.attempt)
+
+
+async def _asleep(task: Task, seconds: float) -> None:
+    import asyncio
+
+    if task.run.sleep is None:
+        await asyncio.sleep(seconds)
+    else:
+        await asyncio.to_thread(task.run.sleep, seconds)
 
 
 async def _call(fn: Callable[[], object], *, in_place: bool) -> object:

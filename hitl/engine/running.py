@@ -12,7 +12,7 @@ from hitl.engine.drive import Desk, drive, exhaust
 from hitl.engine.effects import Ending, Request
 from hitl.engine.journal import TaskJournal
 from hitl.engine.nested import NestedWriter, open_nested
-from hitl.engine.runtime import Runtime
+from hitl.engine.runtime import Runtime, context_of
 from hitl.engine.settings import (
     Modes,
     Settings,
@@ -51,7 +51,7 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     facts.nested = True
     facts.path = f"{around.path}{outer.node.name}/"
     facts.config = {**around.config, **facts.config}
-    facts.now = around.now
+    facts.now, facts.sleep = around.now, around.sleep
     facts.runtime = Runtime(
         around.runtime.context if own.context is None else own.context,
         around.runtime.store if own.store is None else own.store,
@@ -286,10 +286,11 @@ class Runner:
             settings.thread,
             "",
             dict(config or {}),
-            Runtime(options.context, self.store),
+            Runtime(context_of(self.shape.context, options.context), self.store),
             desk.writer,
             {},
             self._clock.now,
+            sleep=getattr(self._clock, "sleep", None),
         )
         if outer is not None:
             _inherit(facts, outer)

@@ -153,7 +153,7 @@ def read_schema(cls: object, what: str = "state_schema") -> Schema:
 
 
 def _form(cls: type, what: str) -> Form:
-    if is_typeddict(cls):
+    if _is_typed_dict(cls):
         return "dict"
     if hasattr(cls, "model_fields") and hasattr(cls, "model_validate"):
         return "model"
@@ -163,6 +163,11 @@ def _form(cls: type, what: str) -> Form:
         f"{what} is the class {cls.__name__}, which has no fields to make channels of.",
         hint="Give a TypedDict, a dataclass, a pydantic model, or Annotated[type, reducer].",
     )
+
+
+def _is_typed_dict(cls: type) -> bool:
+    # ``typing`` does not know the TypedDict of typing_extensions, which pydantic wants.
+    return is_typeddict(cls) or (issubclass(cls, dict) and hasattr(cls, "__required_keys__"))
 
 
 def _marks(hint: object) -> tuple[object, ...]:
@@ -220,7 +225,7 @@ def _register_types(hints: Iterable[object]) -> None:
 
 
 def _is_own_type(cls: type) -> bool:
-    if is_typeddict(cls) or cls.__module__ in ("builtins", "typing", "datetime"):
+    if _is_typed_dict(cls) or cls.__module__ in ("builtins", "typing", "datetime"):
         return False
     return (
         dataclasses.is_dataclass(cls)

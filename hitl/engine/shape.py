@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hitl.engine.merge import Channel
+from hitl.engine.retry import RetryPolicy
+from hitl.engine.runtime import is_runtime
 from hitl.engine.schema import Schema
 from hitl.errors import Misuse
 from hitl.ledger import near
 from hitl.values import START
 
+Injects = tuple[tuple[str, str], ...]
 Prepare = Callable[[Mapping[str, object], dict[str, object], frozenset[str]], dict[str, object]]
 
-__all__ = ["Branch", "Graph", "Join", "Node", "Shape", "injected", "is_async", "stops"]
+__all__ = ["Branch", "Graph", "Injects", "Join", "Node", "Shape", "injected", "is_async", "stops"]
 
 
 class Graph(Protocol):
@@ -33,24 +36,31 @@ class Node:
     Attributes:
         name: Its name.
         fn: What it runs: ``fn(state)``, with ``config`` or ``runtime`` where it asks for them.
-        injects: Names of the parameters it asks for beside the state.
+        injects: The parameters it asks for beside the state, each with what it is given.
         is_async: Whether it must be awaited.
         schema: How its state is built, None for the graph's own schema.
         metadata: The user's.
         approves: Whether it may pause for an approval, so that a checkpointer must be there.
         afn: What async runs await in place of ``fn``, where there is a form of its own.
+        retry: When it is tried again after an error; the first that takes the error counts.
+        timeout: Seconds after which one attempt is cancelled, None for no limit.
+        destinations: Where it says that it may go by itself, with the labels of a drawing;
+            None where it does not say.
         onward: Where an update that is taken for it goes, if it chooses its way by commands.
         graph: The compiled graph that it is, if it is one.
     """
 
     name: str
     fn: Callable[..., object]
-    injects: tuple[str, ...] = ()
+    injects: Injects = ()
     is_async: bool = False
     schema: Schema | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     approves: bool = False
     afn: Callable[..., object] | None = None
+    retry: tuple[RetryPolicy, ...] = ()
+    timeout: float | None = None
+    destinations: Mapping[str, str] | None = None
     onward: Callable[..., object] | None = None
     graph: Graph | None = None
 
@@ -61,7 +71,7 @@ class Branch:
 
     path: Callable[..., object]
     path_map: Mapping[object, str] | None
-    injects: tuple[str, ...] = ()
+    injects: Injects = ()
     is_async: bool = False
 
 
@@ -96,6 +106,7 @@ class Shape:
         after: Nodes after which every run stops.
         prepare: Looks at the state and at what an input writes, and returns what to write
             instead; used by agents to answer calls that were given up.
+        context: The class of a run's context, None for any.
     """
 
     name: str
@@ -111,6 +122,7 @@ class Shape:
     after: frozenset[str] = frozenset()
     signature: str = ""
     prepare: Prepare | None = None
+    context: object = None
 
     def sign(self) -> str:
         """Return a hash over the names of nodes, edges and channels."""
@@ -146,8 +158,10 @@ def stops(
 _INJECTED = ("config", "runtime", "store", "writer")
 
 
-def injected(fn: Callable[..., object], what: str) -> tuple[str, ...]:
+def injected(fn: Callable[..., object], what: str) -> Injects:
     """Return which parameters beside the state a node or a path function asks for.
+
+    Those are known by their name, and a ``Runtime`` by its annotation.
 
     Raises:
         Misuse: It takes no state, or needs a parameter that nobody gives.
@@ -160,13 +174,18 @@ def injected(fn: Callable[..., object], what: str) -> tuple[str, ...]:
     if not places and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise Misuse(f"{what} takes no argument.", hint="It gets the state: def node(state).")
     rest = [p for p in parameters if p not in places[:1]]
-    wanted = [p.name for p in rest if p.name in _INJECTED]
+    wanted: list[tuple[str, str]] = []
     for parameter in rest:
+        name = parameter.name
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if parameter.name not in _INJECTED and parameter.default is parameter.empty:
+        if name in _INJECTED:
+            wanted.append((name, name))
+        elif is_runtime(parameter.annotation):
+            wanted.append((name, "runtime"))
+        elif parameter.default is parameter.empty:
             raise Misuse(
-                f"{what} has the parameter {parameter.name!r}, which nobody gives.",
+                f"{what} has the parameter {name!r}, which nobody gives.",
                 hint=f"Beside the state a node can ask for: {', '.join(_INJECTED)}.",
             )
     return tuple(wanted)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hitl.engine.merge import own
-from hitl.values import Item, Json
+from hitl.values import Interrupt, Item, Json
 
 __all__ = ["KEPT", "NO_ARG", "Asked", "Done", "Due", "Intent", "Kept", "Record", "Standing"]
 
@@ -40,12 +40,18 @@ class Asked:
         items: The ids of its items, in order.
         lost: The key of the intent whose outcome is asked for; empty for the task's own
             questions, which alone are answered by position.
+        schema: The JSON Schema that an answer must fit, if there is one.
     """
 
     id: str
     value: object
     items: tuple[str, ...]
     lost: str = ""
+    schema: dict[str, Json] | None = None
+
+    def shown(self) -> Interrupt:
+        """Return the question as a human sees it."""
+        return Interrupt(self.value, self.id, self.schema)
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
-from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
+from hitl.values import INTERRUPT, Command, Draft, ItemChange
 
 __all__ = ["Steps", "steps"]
 
@@ -163,42 +163,44 @@ def _settle(
         assert isinstance(settled, list)
         open_tasks -= len(settled)
         if len(standing.due) > 1:
-            _refuse_clashes(shape, standing, tasks, settled)
+            _refuse_clashes(shape, standing, settled)
         uncommitted.extend(settled)
         if not open_tasks:
             return uncommitted
-        done = [task for task in uncommitted if _good(task)]
-        if saved and done:
+        done = [task for task in uncommitted if _good(task)] if saved else ()
+        if done:
+            uncommitted = [task for task in uncommitted if not _good(task)]
             yield from commit_tasks(standing, "result", done, None)
             yield from _tell(request, done)
-            uncommitted = [task for task in uncommitted if task not in done]
 
 
-def _refuse_clashes(
-    shape: Shape, standing: Standing, tasks: Sequence[Task], settled: Iterable[Task]
-) -> None:
+def _refuse_clashes(shape: Shape, standing: Standing, settled: Sequence[Task]) -> None:
     """Let a task fail that writes what a sibling has written and no reducer can join.
 
     It is found before either is committed, so that no superstep is kept that cannot end.
     """
-    waiting = {task.place for task in settled}
+    new = [
+        (task, keys)
+        for task in sorted(settled, key=lambda task: task.place)
+        if _good(task)
+        and (keys := {key for key, _ in task.writes if shape.channels[key].reducer is None})
+    ]
+    if not new:
+        return  # as in a wide fan-out, where to look at all siblings each time would be slow
     written: dict[str, str] = {}
     for place, record in standing.records.items():
         if record.done is not None:
             written.update((key, standing.due[place][0]) for key, _ in record.done.writes)
-    for task in tasks:
-        if task.place not in waiting or not _good(task):
-            continue
-        for key in {key for key, _ in task.writes}:
-            if shape.channels[key].reducer is None and key in written:
-                task.error = InvalidUpdateError(
-                    f"Nodes {written[key]!r} and {task.node.name!r} wrote the key {key!r} in the "
-                    "same step, and it has no reducer.",
-                    hint=f"Annotate it: {key}: Annotated[list, operator.add].",
-                    key=key,
-                )
+    for task, keys in new:
+        for key in sorted(keys & written.keys()):
+            task.error = InvalidUpdateError(
+                f"Nodes {written[key]!r} and {task.node.name!r} wrote the key {key!r} in the "
+                "same step, and it has no reducer.",
+                hint=f"Annotate it: {key}: Annotated[list, operator.add].",
+                key=key,
+            )
         if _good(task):
-            written.update((key, task.node.name) for key, _ in task.writes)
+            written.update(dict.fromkeys(keys, task.node.name))
 
 
 def _good(task: Task) -> bool:
@@ -313,7 +315,7 @@ def _leave(
     if "updates" in request.modes:
         for task in paused:
             asked = waiting(standing.items, task.record)
-            shown = tuple(Interrupt(one.value, one.id) for one in asked)
+            shown = tuple(one.shown() for one in asked)
             yield Emit("updates", {INTERRUPT: shown})
     if "values" in request.modes and paused:
         yield Emit("values", standing)

@@ -13,7 +13,7 @@ from typing import Protocol
 from hitl.engine.merge import merge, own
 from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
-from hitl.engine.shape import Branch, Node, Shape
+from hitl.engine.shape import Branch, Injects, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record, Standing
 from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
@@ -58,6 +58,7 @@ class RunFacts:
         nested: Whether it runs inside a task of another run.
         path: Names of the nodes around it, each with a slash behind.
         standing: Where the run stands; tasks look only for the runs inside them.
+        sleep: Waits before a node is tried again; None for this machine's own time.
     """
 
     shape: Shape
@@ -72,6 +73,7 @@ class RunFacts:
     nested: bool = False
     path: str = ""
     standing: Standing | None = None
+    sleep: Callable[[float], None] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +101,7 @@ class Task:
         subs: How many runs it has begun inside it in this execution.
         held: Whether a run inside it paused.
         ended: Whether its node has returned; what still runs in its context is outside.
+        attempt: Counts how often the node has been begun in this execution, from 1.
     """
 
     place: int
@@ -122,6 +125,7 @@ class Task:
     subs: int = 0
     held: bool = False
     ended: bool = False
+    attempt: int = 1
 
     @property
     def paused(self) -> bool:
@@ -145,7 +149,7 @@ class Task:
             return fn(state)
         return fn(state, **self.given(node.injects))
 
-    def given(self, names: Sequence[str]) -> dict[str, object]:
+    def given(self, injects: Injects) -> dict[str, object]:
         """Return what a function asks for beside the state, by parameter name."""
         runtime = self.run.runtime
         have: Mapping[str, object] = {
@@ -154,7 +158,7 @@ class Task:
             "store": runtime.store,
             "writer": runtime.stream_writer,
         }
-        return {name: have[name] for name in names}
+        return {name: have[what] for name, what in injects}
 
     def finish(self, value: object) -> list[Branch]:
         """Take what the node returned; return the branches that are still to be asked."""
@@ -187,6 +191,13 @@ class Task:
     def done(self) -> Done:
         """Return what the finished task leaves."""
         return Done(self.writes, self.goto)
+
+    def again(self) -> None:
+        """Begin anew after an error; what the log has of the task stays."""
+        self.attempt += 1
+        self.asks = self.steps = self.subs = 0
+        self.error, self.raw = None, None
+        self.moves, self.writes, self.goto = {}, [], []
 
     # What runs inside the node -----------------------------------------------------------
 
@@ -237,7 +248,10 @@ class Task:
         self.new_items = items_of(
             asks, ids, interrupt, thread=run.thread, path=run.path + self.node.name, at=run.now()
         )
-        self.asked = Asked(interrupt, value(ids), ids)
+        schema = asks[0].rules.get("response_schema") if single else None
+        self.asked = Asked(
+            interrupt, value(ids), ids, schema=schema if isinstance(schema, dict) else None
+        )
         self._mark_bodies()
 
     def hold(self) -> None:

@@ -230,7 +230,14 @@ def _task(
         return update.values
 
     node: Node = replace(
-        shape.nodes[name], fn=written, afn=None, injects=(), is_async=False, schema=None
+        shape.nodes[name],
+        fn=written,
+        afn=None,
+        injects=(),
+        is_async=False,
+        schema=None,
+        retry=(),
+        timeout=None,
     )
     return Task(place, node, NO_ARG, standing.values, standing.checkpoint, Record(), facts)
 

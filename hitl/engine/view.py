@@ -173,7 +173,7 @@ def _task(
         name=node,
         path=("__pregel_pull", node),
         error=record.error,
-        interrupts=tuple(Interrupt(one.value, one.id) for one in asked),
+        interrupts=tuple(one.shown() for one in asked),
         state=_inside(shape, standing, place, past=past, inside=inside, space=space),
         result=dict(record.done.writes) if record.done is not None else None,
     )

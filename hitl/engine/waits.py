@@ -48,7 +48,7 @@ def interrupts(standing: Standing) -> tuple[Interrupt, ...]:
     if not standing.records:
         return ()
     waits = _waiting_in(standing.items, standing)
-    return tuple(Interrupt(asked.value, asked.id) for asked in waits)
+    return tuple(asked.shown() for asked in waits)
 
 
 def lost(record: Record) -> list[tuple[str, Intent]]:

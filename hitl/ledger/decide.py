@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, is_dataclass, replace
 
 from hitl.codec import dumps, pack
 from hitl.errors import (
@@ -163,7 +163,7 @@ def read_decision(item: Item, raw: object) -> Decision:
         Stale: It names another fingerprint or version than the item has now.
     """
     if item.kind == "question":
-        return Decision("answer", {"value": pack(raw, "the answer")})
+        return Decision("answer", {"value": pack(_fitting(item, raw), "the answer")})
     sent = _spelled(item, raw)
     kind = _type_of(item, sent)
     _check_seen(item, sent)
@@ -182,6 +182,36 @@ def read_decision(item: Item, raw: object) -> Decision:
     if "message" in _KEYS[kind]:
         return Decision(kind, _message(item, kind, sent))
     return Decision(kind)
+
+
+def _fitting(item: Item, raw: object) -> object:
+    """Return an answer, as plain JSON where the question says what it must be."""
+    schema = item.rules.get("response_schema")
+    if schema is None:
+        return raw
+    try:
+        given = plain(_as_json(raw))
+        faults = ["answer" + fault.removeprefix("args") for fault in problems(schema, given)]
+    except ValueError as error:
+        given, faults = None, [f"answer: not plain JSON, {error}"]
+    if faults:
+        raise WrongAnswer(
+            f"The answer to item {item.id} does not fit: {'; '.join(faults)}.",
+            hint="The question is still open; send a corrected answer.",
+            item=item.id,
+            problems=tuple(faults),
+        )
+    return given
+
+
+def _as_json(raw: object) -> object:
+    """Return an instance of a class with fields as what it would be in JSON."""
+    dump = getattr(raw, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    if is_dataclass(raw) and not isinstance(raw, type):
+        return asdict(raw)
+    return raw
 
 
 def _spelled(item: Item, raw: object) -> dict[str, object]:

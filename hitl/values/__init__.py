@@ -2,7 +2,7 @@
 
 from hitl.values.call import EFFECTS, Effect, ToolCall
 from hitl.values.clock import Clock, ManualClock, SystemClock, iso
-from hitl.values.command import END, NO_ANSWER, START, Command, NoAnswer, Send
+from hitl.values.command import END, NO_ANSWER, START, Command, NoAnswer, Overwrite, Send
 from hitl.values.commit import (
     CHECKPOINTS,
     LIVE,
@@ -65,6 +65,7 @@ __all__ = [
     "Mark",
     "NoAnswer",
     "Output",
+    "Overwrite",
     "PregelTask",
     "Receipt",
     "Send",

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
 from hitl.errors import Misuse
 
-__all__ = ["END", "NO_ANSWER", "START", "Command", "NoAnswer", "Send"]
+if TYPE_CHECKING:  # a default of its own, so that Command stands for Command[str]
+    from typing_extensions import TypeVar
+
+    N = TypeVar("N", bound=str, default=str)
+else:
+    from typing import TypeVar
+
+    N = TypeVar("N")
+
+__all__ = ["END", "NO_ANSWER", "START", "Command", "NoAnswer", "Overwrite", "Send"]
 
 START: Final = "__start__"
 END: Final = "__end__"
@@ -37,12 +46,29 @@ class Send:
     arg: object
 
 
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """A write that becomes the value as it is: the channel's reducer is not asked.
+
+    What else is written to the channel in the same superstep is dropped; two of these in one
+    superstep do not fit together.
+
+    Attributes:
+        value: The channel's next value.
+    """
+
+    value: object
+
+
 Goto = str | Send | Sequence[str | Send]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Generic[N]):
     """An instruction to a graph, given to ``invoke`` or returned by a node.
+
+    A node says where it may go by its return type, ``Command[Literal["a", "b"]]``: a drawing
+    of the graph shows it.
 
     Attributes:
         graph: ``Command.PARENT`` addresses the graph around this one.

@@ -41,10 +41,12 @@ class Interrupt:
     Attributes:
         value: What the node asked, any storable value.
         id: 32 hex digits, its own for every occurrence.
+        response_schema: The JSON Schema that an answer must fit, None where any answer does.
     """
 
     value: object
     id: str = ""
+    response_schema: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ class Item:
         subject: What is shown, plain JSON: ``{"name", "args", "description"}`` of an action,
             the packed value of a question.
         allowed: The decisions it can take, in the order in which they are offered.
-        rules: Frozen facts that an answer is checked against: ``args_schema``, ``tools``.
+        rules: Frozen facts that an answer is checked against: ``args_schema``,
+            ``tools``, ``response_schema``.
         path: Where it was asked: node names from the top, joined with ``/``.
         call_id: The provider's id of the call, empty for a question.
         asked_at: When, by the store's clock.

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypedDict
 
 import pytest
+import typing_extensions
 from pydantic import BaseModel
 
 from hitl.checkpoint import InMemorySaver
-from hitl.engine import Hidden, Runtime, StateGraph
+from hitl.engine import Hidden, Runtime, StateGraph, get_runtime
 from hitl.engine.schema import read_schema
-from hitl.errors import InvalidUpdateError, Misuse, NoCheckpointer
+from hitl.errors import InvalidUpdateError, Misuse, NoCheckpointer, OutsideRun
 from hitl.values import END, START, Command, Send
 
 
@@ -223,3 +224,99 @@ def test_the_signature_changes_with_the_names_and_not_with_the_code():
     two = build(a=lambda s: {"n": 1}).add_edge(START, "a").compile().shape.signature
     three = build(b=nothing).add_edge(START, "b").compile().shape.signature
     assert one == two != three
+
+
+def test_a_typed_dict_of_typing_extensions_is_a_state():
+    class Typed(typing_extensions.TypedDict):
+        log: Annotated[list, operator.add]
+        note: typing_extensions.NotRequired[str]
+
+    builder = StateGraph(Typed).add_node("node", lambda state: {"log": [1], "note": "n"})
+    assert builder.add_edge(START, "node").compile().invoke({"log": [0]}) == {
+        "log": [0, 1],
+        "note": "n",
+    }
+
+
+@dataclass
+class Context:
+    user: str
+    limit: int = 3
+
+
+class ContextModel(BaseModel):
+    user: str
+    limit: int = 3
+
+
+def with_context(node, schema):
+    builder = StateGraph(State, context_schema=schema).add_node("node", node)
+    return builder.add_edge(START, "node").compile()
+
+
+@pytest.mark.parametrize("schema", [Context, ContextModel])
+@pytest.mark.parametrize("made", [True, False])
+def test_a_context_is_an_instance_of_its_schema(hand, schema, made):
+    seen: list[object] = []
+    graph = with_context(lambda state, runtime: seen.append(runtime.context), schema)
+    given = schema(user="ann") if made else {"user": "ann"}
+    hand.invoke(graph, {"log": []}, context=given)
+    assert seen == [schema(user="ann")]
+
+
+@pytest.mark.parametrize("schema", [Context, ContextModel])
+def test_a_context_that_does_not_fit_is_refused_before_anything_runs(hand, schema):
+    ran: list[object] = []
+    graph = with_context(ran.append, schema)
+    with pytest.raises(Misuse, match=f"does not fit {schema.__name__}"):
+        hand.invoke(graph, {"log": []}, context={"limit": 1})
+    assert ran == []
+
+
+def test_a_context_without_a_schema_is_passed_as_it_is(hand):
+    seen: list[object] = []
+    graph = with_context(lambda state, runtime: seen.append(runtime.context), None)
+    hand.invoke(graph, {"log": []}, context={"any": 1})
+    hand.invoke(graph, {"log": []})
+    assert seen == [{"any": 1}, None]
+
+
+def test_a_runtime_is_given_by_its_annotation_whatever_the_parameters_name(hand):
+    seen: list[object] = []
+
+    def node(state, surroundings: Runtime[Context]):
+        seen.append(surroundings.context.user)
+
+    def path(state, rt: Runtime):
+        seen.append(rt.context)
+        return END
+
+    builder = StateGraph(State, Context).add_node("node", node).add_edge(START, "node")
+    graph = builder.add_conditional_edges("node", path).compile()
+    hand.invoke(graph, {"log": []}, context=Context("ann"))
+    assert seen == ["ann", Context("ann")]
+
+
+def test_a_runtime_is_known_by_a_real_annotation_too(hand):
+    def node(state, rt):
+        seen.append(rt.context)
+
+    seen: list[object] = []
+    node.__annotations__["rt"] = Runtime[Context]
+    hand.invoke(with_context(node, Context), {"log": []}, context={"user": "bob"})
+    assert seen == [Context("bob")]
+
+
+def test_code_inside_a_node_finds_the_runtime(hand):
+    seen: list[object] = []
+
+    def deep():
+        seen.append(get_runtime(Context).context.user)
+
+    def node(state):
+        deep()
+
+    hand.invoke(with_context(node, Context), {"log": []}, context=Context("ann"))
+    assert seen == ["ann"]
+    with pytest.raises(OutsideRun):
+        get_runtime()
