@@ -45,7 +45,14 @@ if TYPE_CHECKING:
         SqliteSaver,
     )
     from hitl.codec import register
-    from hitl.engine import CompiledStateGraph, Runtime, StateGraph, interrupt, step
+    from hitl.engine import (
+        CompiledStateGraph,
+        Runtime,
+        StateGraph,
+        get_stream_writer,
+        interrupt,
+        step,
+    )
     from hitl.errors import (
         AlreadyDecided,
         Busy,
@@ -131,7 +138,14 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "SqliteSaver",
     ),
     "hitl.codec": ("register",),
-    "hitl.engine": ("CompiledStateGraph", "Runtime", "StateGraph", "interrupt", "step"),
+    "hitl.engine": (
+        "CompiledStateGraph",
+        "Runtime",
+        "StateGraph",
+        "get_stream_writer",
+        "interrupt",
+        "step",
+    ),
     "hitl.errors": (
         "AlreadyDecided",
         "Busy",
@@ -259,6 +273,7 @@ __all__ = [
     "__version__",
     "add_messages",
     "create_agent",
+    "get_stream_writer",
     "init_chat_model",
     "interrupt",
     "register",

@@ -6,19 +6,23 @@ from hitl.engine.graph import StateGraph
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
+from hitl.engine.streaming import MessageWriter, get_stream_writer, message_writer
 from hitl.engine.task import Pause, Task
 
 __all__ = [
     "CompiledStateGraph",
     "Hidden",
     "Intent",
+    "MessageWriter",
     "Pause",
     "Runtime",
     "StateGraph",
     "Task",
     "current_config",
     "current_task",
+    "get_stream_writer",
     "interrupt",
+    "message_writer",
     "running_task",
     "step",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 
 from hitl.engine.plan import ParentCommand
 from hitl.engine.task import CURRENT, Pause, Task
@@ -50,9 +51,13 @@ async def arun_task(task: Task) -> Task:
     """
     token = CURRENT.set(task)
     in_place = task.node.is_async or task.node.afn is not None
+    call: Callable[[], object]
     try:
         try:
-            value = await _call(lambda: task.start(awaited=True), in_place=in_place)
+            call = partial(task.start, awaited=True)
+            if task.run.watch is not None:
+                call = task.run.watch.paced(call)
+            value = await _call(call, in_place=in_place)
         except ParentCommand as up:
             value = up.command
         for branch in task.finish(value):

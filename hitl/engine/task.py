@@ -15,6 +15,7 @@ from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record
+from hitl.engine.watch import Watch
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.ledger import Ask, answer, answered, items_of
 from hitl.values import Config, Item, ItemChange, Json, derive
@@ -57,6 +58,7 @@ class RunFacts:
     Attributes:
         nested: Whether it runs inside a task of another run.
         path: Names of the nodes around it, each with a slash behind.
+        watch: Who reads what happens in it, None where nobody does.
     """
 
     shape: Shape
@@ -70,6 +72,7 @@ class RunFacts:
     lost_calls: frozenset[str] = frozenset()
     nested: bool = False
     path: str = ""
+    watch: Watch | None = None
 
 
 @dataclass(slots=True, eq=False)
