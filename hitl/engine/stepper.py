@@ -39,7 +39,7 @@ from hitl.engine.effects import SETTLE, Effect, Emit, Ending, Load, Request, Sta
 from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
-from hitl.engine.streaming import whole_messages
+from hitl.engine.streaming import know_messages, whole_messages
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
@@ -71,6 +71,8 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
     standing = yield from _open(shape, request, facts)
     going_on = request.input is None or isinstance(request.input, Command)
     left = request.limit
+    if "messages" in request.modes:
+        know_messages(facts, standing)
     if "values" in request.modes:
         yield Emit("values", standing)
     while standing.due:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hitl.engine.ask import current_task
 from hitl.engine.settings import Modes, check_version, read_modes
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Standing
-from hitl.engine.task import CURRENT, Task
+from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.view import snapshot
 from hitl.engine.watch import EARLY, Told, Watch
 from hitl.values import INTERRUPT
@@ -19,6 +19,7 @@ __all__ = [
     "MessageWriter",
     "checkpoint_part",
     "get_stream_writer",
+    "know_messages",
     "message_writer",
     "read_form",
     "whole_messages",
@@ -173,20 +174,23 @@ def whole_messages(task: Task) -> Iterator[tuple[object, dict[str, object]]]:
     if watch is None:
         return
     about = _about(task, watch)
-    for key, written in task.writes:
-        before = {getattr(one, "id", None) for one in _listed(task.values.get(key))}
-        for message in _listed(written):
-            if not (hasattr(message, "content") and hasattr(message, "id")):
-                continue
-            id: object = message.id
-            if getattr(message, "type", "remove") == "remove":
-                continue
-            if id is not None and (id in before or id in watch.seen):
-                continue
-            if isinstance(id, str):
+    for message in _messages(written for _, written in task.writes):
+        id = getattr(message, "id", None)
+        if id not in watch.seen:
+            if id is not None:
                 watch.seen.add(id)
             yield message, about
 
 
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
+def know_messages(facts: RunFacts, standing: Standing) -> None:
+    """Take the messages that a run begins with as told."""
+    if facts.watch is not None:
+        ids = (getattr(one, "id", None) for one in _messages(standing.values.values()))
+        facts.watch.seen.update(id for id in ids if id is not None)
+
+
+def _messages(values: Iterable[object]) -> Iterator[object]:
+    for value in values:
+        for one in value if isinstance(value, list) else (value,):
+            if hasattr(one, "content") and getattr(one, "type", "remove") != "remove":
+                yield one
