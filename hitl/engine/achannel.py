@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import AsyncGenerator
 
@@ -10,6 +11,10 @@ from hitl.engine.channel import SIZE
 from hitl.engine.watch import Left, Told
 
 __all__ = ["AsyncChannel", "aearly"]
+
+BLOCKED = 0.5
+"""Seconds after which a loop that serves nothing counts as blocked, perhaps by the very run that
+waits for room (a sync ``invoke`` inside an async node): then a part is handed over at once."""
 
 
 class AsyncChannel:
@@ -40,7 +45,10 @@ class AsyncChannel:
             self._parts.append(told)
             self._filled.set()
         else:
-            asyncio.run_coroutine_threadsafe(self._put_later(told), self._loop).result()
+            if self.full:
+                self._wait_elsewhere()
+            self._parts.append(told)
+            self._loop.call_soon_threadsafe(self._filled.set)
 
     async def room(self) -> None:
         """Wait until there is room.
@@ -54,15 +62,25 @@ class AsyncChannel:
             there = asyncio.run_coroutine_threadsafe(self._room(), self._loop)
             await asyncio.wrap_future(there)
 
+    def _wait_elsewhere(self) -> None:
+        """Wait for room in another thread than the loop's."""
+        served = threading.Event()
+
+        async def room() -> None:
+            served.set()
+            await self._room()
+
+        future = asyncio.run_coroutine_threadsafe(room(), self._loop)
+        if served.wait(BLOCKED):
+            future.result()
+        else:
+            future.cancel()
+
     def _is_here(self) -> bool:
         try:
             return asyncio.get_running_loop() is self._loop
         except RuntimeError:
             return False
-
-    async def _put_later(self, told: Told) -> None:
-        await self._room()
-        self.put(told)
 
     async def _room(self) -> None:
         while self.full:

@@ -276,6 +276,35 @@ def test_a_pause_inside_is_told_inside_and_outside(hand, store, config):
     ]
 
 
+@pytest.mark.parametrize("mode", ["values", "updates"])
+def test_who_reads_again_is_told_what_waits_inside(hand, store, config, mode):
+    app = outer_of(chain(deep=asks("?")).compile()).compile(store)
+    hand.stream(app, {}, config, stream_mode=mode)
+    (part,) = hand.stream(app, None, config, stream_mode=mode)[-1:]
+    assert [one.value for one in part["__interrupt__"]] == ["?"]
+    assert tuple(part["__interrupt__"]) == hand.state(app, config).interrupts
+
+
+def test_a_pause_in_a_run_that_a_node_streams_itself_pauses_the_node(hand, store, config):
+    inner = chain(deep=writes("x"), ask=asks("?")).compile()
+    told: list = []
+
+    def node(_):
+        told.extend(inner.stream({}, stream_mode="custom"))
+        return {"log": ["after"]}
+
+    async def anode(_):
+        told.extend([part async for part in inner.astream({}, stream_mode="custom")])
+        return {"log": ["after"]}
+
+    app = chain(a=anode if hand.name == "async" else node).compile(store)
+    parts = hand.stream(app, {}, config, stream_mode="updates", subgraphs=True)
+    assert [len(ns) for ns, _ in parts] == [1, 1, 0]
+    assert [one.value for one in hand.state(app, config).interrupts] == ["?"]
+    result = hand.invoke(app, Command(resume="!"), config)
+    assert result["log"] == ["after"]
+
+
 # While a node runs ----------------------------------------------------------------------------
 
 
@@ -538,12 +567,11 @@ async def test_leaving_an_async_stream_frees_a_sync_node_that_waits_for_room(sto
 
 
 def test_many_streams_at_once_do_not_leak_into_each_other():
-    app = chain(
-        a=lambda state, runtime: (
-            [runtime.stream_writer(state["log"][0]) for _ in range(50)] and None
-        )
-    )
-    app = app.compile(InMemorySaver())
+    def node(state, runtime: Runtime):
+        for _ in range(50):
+            runtime.stream_writer(state["log"][0])
+
+    app = chain(a=node).compile(InMemorySaver())
     seen: dict[int, list] = {}
 
     def read(number):
@@ -556,3 +584,14 @@ def test_many_streams_at_once_do_not_leak_into_each_other():
     for thread in threads:
         thread.join()
     assert seen == {number: [number] * 50 for number in range(20)}
+
+
+async def test_a_run_inside_that_blocks_the_event_loop_does_not_wait_for_itself(monkeypatch):
+    monkeypatch.setattr("hitl.engine.achannel.BLOCKED", 0.001)
+    inner = fan(a=writes(*range(SIZE * 2)), b=writes(*range(SIZE * 2))).compile()
+
+    async def node(_):
+        inner.invoke({})
+
+    parts = chain(a=node).compile().astream({}, stream_mode="custom", subgraphs=True)
+    assert len([part async for part in parts]) == SIZE * 4
