@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from hitl.engine.events import VALUES, Fold, Letters, Message, tagging
+from hitl.engine.fold import VALUES, Fold, Letters, Message, tagging
 from hitl.engine.streaming import Form
 from hitl.values import Interrupt
 

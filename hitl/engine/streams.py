@@ -99,7 +99,8 @@ class Streams(Runner):
         Raises:
             HitlError: Wrong use.
         """
-        from hitl.engine.events import RunStream, check_events
+        from hitl.engine.events import RunStream
+        from hitl.engine.fold import check_events
 
         check_events(version, more)
         read_config(config, saved=self.checkpointer is not None)
@@ -115,7 +116,7 @@ class Streams(Runner):
             HitlError: Wrong use.
         """
         from hitl.engine.aevents import AsyncRunStream
-        from hitl.engine.events import check_events
+        from hitl.engine.fold import check_events
 
         check_events(version, more)
         read_config(config, saved=self.checkpointer is not None)
