@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Runtime,
         StateGraph,
         get_runtime,
+        get_stream_writer,
         interrupt,
         step,
     )
@@ -147,6 +148,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "Runtime",
         "StateGraph",
         "get_runtime",
+        "get_stream_writer",
         "interrupt",
         "step",
     ),
@@ -283,6 +285,7 @@ __all__ = [
     "add_messages",
     "create_agent",
     "get_runtime",
+    "get_stream_writer",
     "init_chat_model",
     "interrupt",
     "register",

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hitl.agent.messages import (
     REMOVE_ALL_MESSAGES,
     AIMessage,
+    AIMessageChunk,
     BaseMessage,
     RemoveMessage,
     SystemMessage,
 )
 from hitl.agent.middleware import AgentMiddleware, ModelRequest, overrides
-from hitl.agent.model import ChatModel, ModelInput, as_answer
+from hitl.agent.model import ChatModel, ModelFailed, ModelInput, StreamingModel, as_answer
 from hitl.agent.repair import repaired
 from hitl.agent.review import copied
 from hitl.agent.tool import Tool
 from hitl.agent.turns import messages_of
-from hitl.engine import Runtime
+from hitl.engine import MessageWriter, Runtime, message_writer
 from hitl.errors import Misuse
 from hitl.values import ToolCall
 
@@ -108,11 +109,85 @@ def _input(request: ModelRequest) -> ModelInput:
 
 
 def _ask(request: ModelRequest) -> AIMessage:
+    teller = message_writer()
+    if teller is not None and isinstance(request.model, StreamingModel):
+        return _streamed(request.model, request, teller)
     return request.model.generate(_input(request))
 
 
 async def _aask(request: ModelRequest) -> AIMessage:
+    teller = message_writer()
+    if teller is not None and isinstance(request.model, StreamingModel):
+        return await _astreamed(request.model, request, teller)
     return await request.model.agenerate(_input(request))
+
+
+class _Pieces:
+    """Joins the pieces of an answer, and gives all of them the id that it will have."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._taken = {message.id for message in request.messages}
+        self._whole: AIMessageChunk | None = None
+        self.id = ""
+
+    def take(self, piece: AIMessageChunk) -> AIMessageChunk:
+        """Return a piece with the answer's id."""
+        if not self.id:
+            new = piece.id is None or piece.id in self._taken
+            self.id = str(uuid.uuid4()) if new else str(piece.id)
+        piece = replace(piece, id=self.id)
+        self._whole = piece if self._whole is None else self._whole + piece
+        return piece
+
+    def whole(self, model: ChatModel) -> AIMessage:
+        """Return the answer."""
+        if self._whole is None:
+            raise ModelFailed(
+                f"The model {model.name} answered with nothing at all.",
+                hint="Try again; stream() must give at least one piece.",
+                model=model.name,
+            )
+        return _complete(self._whole.whole())
+
+
+def _streamed(model: StreamingModel, request: ModelRequest, teller: MessageWriter) -> AIMessage:
+    """Ask for an answer in pieces, and tell each to those who watch."""
+    pieces = _Pieces(request)
+    stream = model.stream(_input(request))
+    try:
+        for piece in stream:
+            told = pieces.take(piece)
+            teller.put(told, pieces.id)
+    except Exception:
+        teller.end(pieces.id, None)
+        raise
+    finally:
+        if isinstance(stream, Generator):
+            stream.close()  # whoever is left in the middle must not go on asking
+    whole = pieces.whole(model)
+    teller.end(pieces.id, whole)
+    return whole
+
+
+async def _astreamed(
+    model: StreamingModel, request: ModelRequest, teller: MessageWriter
+) -> AIMessage:
+    """Ask for an answer in pieces, and tell each to those who watch."""
+    pieces = _Pieces(request)
+    stream = model.astream(_input(request))
+    try:
+        async for piece in stream:
+            told = pieces.take(piece)
+            await teller.aput(told, pieces.id)
+    except Exception:
+        teller.end(pieces.id, None)
+        raise
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+    whole = pieces.whole(model)
+    teller.end(pieces.id, whole)
+    return whole
 
 
 def _settled(answer: object, name: str, before: Sequence[BaseMessage]) -> AIMessage:
@@ -120,6 +195,11 @@ def _settled(answer: object, name: str, before: Sequence[BaseMessage]) -> AIMess
     message = as_answer(answer, name)
     if message.id is None or any(one.id == message.id for one in before):
         message = replace(message, id=str(uuid.uuid4()))
+    return _complete(message)
+
+
+def _complete(message: AIMessage) -> AIMessage:
+    """Return an answer whose calls all have ids."""
     if message.tool_calls:
         calls = [_named(copied(call)) for call in message.tool_calls]
         message = replace(message, tool_calls=calls)

@@ -7,12 +7,14 @@ from hitl.engine.retry import RetryPolicy
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
+from hitl.engine.streaming import MessageWriter, get_stream_writer, message_writer
 from hitl.engine.task import Pause, Task
 
 __all__ = [
     "CompiledStateGraph",
     "Hidden",
     "Intent",
+    "MessageWriter",
     "Pause",
     "RetryPolicy",
     "Runtime",
@@ -21,7 +23,9 @@ __all__ = [
     "current_config",
     "current_task",
     "get_runtime",
+    "get_stream_writer",
     "interrupt",
+    "message_writer",
     "running_task",
     "step",
 ]

@@ -8,10 +8,11 @@ from hitl.engine.draw import DrawnGraph, drawn, where_it_stands
 from hitl.engine.drive import drive, exhaust
 from hitl.engine.effects import Ending
 from hitl.engine.history import history, stood_at
-from hitl.engine.running import Run, Runner
+from hitl.engine.running import Run
 from hitl.engine.settings import Settings, read_config
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
+from hitl.engine.streams import Streams
 from hitl.engine.view import config_of, fits, snapshot
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import Config, StateSnapshot, StateUpdate
@@ -19,7 +20,7 @@ from hitl.values import Config, StateSnapshot, StateUpdate
 __all__ = ["CompiledStateGraph"]
 
 
-class CompiledStateGraph(Runner):
+class CompiledStateGraph(Streams):
     """What ``StateGraph.compile`` returns. Safe to share between threads and event loops.
 
     Attributes:

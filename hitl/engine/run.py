@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
+from functools import partial
 
 from hitl.engine.plan import ParentCommand
 from hitl.engine.retry import wait_before_retry
@@ -76,12 +77,16 @@ async def arun_task(task: Task) -> Task:
 
 async def _aattempt(task: Task) -> None:
     in_place = task.node.is_async or task.node.afn is not None
+    call: Callable[[], object]
     try:
         try:
+            call = partial(task.start, awaited=True)
+            if task.run.watch is not None:
+                call = task.run.watch.paced(call)
             value = await (
-                _call(lambda: task.start(awaited=True), in_place=in_place)
+                _call(call, in_place=in_place)
                 if task.node.timeout is None
-                else _in_time(task, task.node.timeout)
+                else _in_time(task, call, task.node.timeout)
             )
         except ParentCommand as up:
             value = up.command
@@ -97,13 +102,13 @@ async def _aattempt(task: Task) -> None:
         _take_group(task, group)
 
 
-async def _in_time(task: Task, seconds: float) -> object:
+async def _in_time(task: Task, call: Callable[[], object], seconds: float) -> object:
     """Return what an async node returns, or cancel it when its time is up."""
     import asyncio
 
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await _call(lambda: task.start(awaited=True), in_place=True)
+            return await _call(call, in_place=True)
     except TimeoutError as error:
         if not limit.expired():
             raise  # it is the node's own

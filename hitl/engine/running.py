@@ -1,8 +1,8 @@
-"""Running a graph: invoke and stream, sync and async side by side."""
+"""Running a graph to its end or its next pause, sync and async side by side."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
@@ -14,32 +14,31 @@ from hitl.engine.journal import TaskJournal
 from hitl.engine.nested import NestedWriter, open_nested
 from hitl.engine.runtime import Runtime, context_of
 from hitl.engine.settings import (
-    Modes,
     Settings,
     check_version,
     read_config,
-    read_modes,
     read_options,
 )
 from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
+from hitl.engine.streaming import checkpoint_part
 from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.travel import updating
 from hitl.engine.view import output, result
 from hitl.engine.waits import interrupts
+from hitl.engine.watch import Reader, Told, Watch
 from hitl.engine.writer import NoJournal, Writer
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import (
-    INTERRUPT,
     Config,
     GraphOutput,
     StateUpdate,
     SystemClock,
 )
 
-__all__ = ["Run", "Runner"]
+__all__ = ["Run", "Runner", "Version"]
 
 Version = Literal["v1", "v2"]
 
@@ -59,13 +58,23 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     )
 
 
+def _watch(reader: Reader | None, around: Task | None) -> Watch | None:
+    """Return who watches a run: its own reader, and those around it who want runs inside."""
+    if around is None or around.run.watch is None:
+        return None if reader is None else Watch((reader,), set())
+    wider = around.run.watch.inside(around.node.name, around.id, around.subs)
+    if wider is None or reader is None:
+        return wider if reader is None else Watch((reader,), set())
+    return Watch((reader, *wider.readers), wider.seen)
+
+
 class Run(NamedTuple):
     """A run that is ready to be driven."""
 
     steps: Steps
     desk: Desk
     settings: Settings
-    modes: tuple[str, ...]
+    watch: Watch | None = None
 
 
 class Runner:
@@ -142,7 +151,8 @@ class Runner:
         """
         check_version(version)
         run = self._run(input, config, (), more)
-        ending = exhaust(drive(run.steps, run.desk, run.settings.max_concurrency))
+        parts = drive(run.steps, run.desk, run.settings.max_concurrency)
+        ending = exhaust(parts) if run.watch is None else self._telling(run, run.watch, parts)
         return self._result(run, ending, version)
 
     async def ainvoke(
@@ -167,85 +177,29 @@ class Runner:
         try:
             async for part in parts:
                 ending = part
+                if run.watch is not None and not isinstance(part, Ending):
+                    told = self._told(run, part)
+                    await run.watch.atell(told.mode, told.data, told.waits)
         finally:
             await parts.aclose()
         assert isinstance(ending, Ending)
         return self._result(run, ending, version)
 
-    def stream(
-        self,
-        input: object,
-        config: Config | None = None,
-        *,
-        stream_mode: Modes = "updates",
-        version: Version = "v1",
-        **more: Any,
-    ) -> Generator[Any, None, None]:
-        """Run, and yield what happens as it happens.
-
-        Args:
-            input: See ``invoke``.
-            config: See ``invoke``.
-            stream_mode: ``"values"`` (the state after each step), ``"updates"`` (what each
-                node wrote), or a list of both, which yields ``(mode, data)``.
-            version: ``"v2"`` yields ``{"type", "ns", "data"}`` instead.
-            **more: See ``invoke``.
-
-        Yields:
-            Parts as said; a pause shows as ``{"__interrupt__": (Interrupt, ...)}``.
-
-        Raises:
-            HitlError: Wrong use; nothing has run then. Or what a node raised.
-        """
-        modes = read_modes(stream_mode)
-        check_version(version)
-        run = self._run(input, config, modes, more)
-        return self._parts(run, stream_mode, version)
-
-    def _parts(self, run: Run, stream_mode: Modes, version: Version) -> Generator[Any, None, None]:
-        parts = drive(run.steps, run.desk, run.settings.max_concurrency)
+    def _telling(
+        self, run: Run, watch: Watch, parts: Generator[tuple[str, object], None, Ending]
+    ) -> Ending:
+        """Drive a run to its end, and tell those who watch it from around."""
         try:
             while True:
                 try:
                     part = next(parts)
                 except StopIteration as stop:
-                    self._hold(run, stop.value)
-                    self._keep(run, stop.value)
-                    return
-                yield self._part(part, stream_mode, version)
+                    ending: Ending = stop.value
+                    return ending
+                told = self._told(run, part)
+                watch.tell(told.mode, told.data, told.waits)
         finally:
-            parts.close()  # a stream that is left early gives the lease back
-
-    async def astream(
-        self,
-        input: object,
-        config: Config | None = None,
-        *,
-        stream_mode: Modes = "updates",
-        version: Version = "v1",
-        **more: Any,
-    ) -> AsyncGenerator[Any, None]:
-        """Run on an event loop, and yield what happens as it happens; see ``stream``.
-
-        Raises:
-            HitlError: Wrong use; nothing has run then. Or what a node raised.
-        """
-        from hitl.engine.adrive import adrive
-
-        check_version(version)
-        run = self._run(input, config, read_modes(stream_mode), more)
-        parts: AsyncGenerator[tuple[str, object] | Ending, None] = adrive(
-            run.steps, run.desk, run.settings.max_concurrency
-        )
-        try:
-            async for part in parts:
-                if isinstance(part, Ending):
-                    self._hold(run, part)
-                    self._keep(run, part)
-                else:
-                    yield self._part(part, stream_mode, version)
-        finally:
-            await parts.aclose()
+            parts.close()
 
     def _run(
         self,
@@ -254,8 +208,12 @@ class Runner:
         modes: tuple[str, ...],
         more: dict[str, Any],
         updates: Sequence[Sequence[StateUpdate]] | None = None,
+        *,
+        reader: Reader | None = None,
     ) -> Run:
-        outer = self._outer()
+        around = CURRENT.get()
+        # A graph without a saver that runs inside a task joins the run of that task.
+        outer = around if self.checkpointer is None else None
         settings = read_config(config, saved=self.checkpointer is not None)
         if settings.space and self.checkpointer is not None:
             raise Misuse(
@@ -267,9 +225,15 @@ class Runner:
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
         if outer is None or not outer.run.journal.saved:
             self._check_saver(before or after)
+        watch = None
+        if reader is not None or (around is not None and around.run.watch is not None):
+            watch = _watch(reader, around)
+        wanted = frozenset(modes) if watch is None else watch.modes.union(modes)
+        if "checkpoints" in wanted and outer is None:
+            self._check_checkpoints()
         request = Request(
             input,
-            frozenset(modes),
+            wanted,
             settings.limit,
             settings.reviewer,
             # A run that is not saved has no past, though its config may be that of one around it.
@@ -294,19 +258,19 @@ class Runner:
         )
         if outer is not None:
             _inherit(facts, outer)
-            if going_on:
-                # It has begun before its outer task paused: its input is in the log already.
-                request = replace(request, input=None)
+        if watch is not None:
+            facts.watch = watch
+            if "custom" in watch.modes:
+                facts.runtime = replace(facts.runtime, stream_writer=watch.write)
+        if outer is not None and going_on:
+            # It has begun before its outer task paused: its input is in the log already.
+            request = replace(request, input=None)
         todo = (
             steps(self.shape, request, facts)
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
-        return Run(todo, desk, settings, modes)
-
-    def _outer(self) -> Task | None:
-        """Return the task that this run is inside of: one without a saver joins its run."""
-        return CURRENT.get() if self.checkpointer is None else None
+        return Run(todo, desk, settings, watch)
 
     def _desk(self, outer: Task | None, settings: Settings) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""
@@ -337,6 +301,13 @@ class Runner:
                 hint="Give one: checkpointer=SqliteSaver('runs.db'), or InMemorySaver() in tests.",
             )
 
+    def _check_checkpoints(self) -> None:
+        if self.checkpointer is None:
+            raise NoCheckpointer(
+                f"Graph {self.name!r} keeps no checkpoints that a stream could tell.",
+                hint="compile(checkpointer=SqliteSaver('runs.db')).",
+            )
+
     def _result(self, run: Run, ending: Ending, version: str) -> object:
         self._hold(run, ending)
         nested = isinstance(run.desk.writer, NestedWriter)
@@ -354,17 +325,11 @@ class Runner:
         if self._shelf is not None and isinstance(run.desk.writer, Writer):
             self._shelf.put(ending.standing, run.desk.writer)
 
-    def _part(self, part: tuple[str, object], stream_mode: Modes, version: str) -> object:
+    def _told(self, run: Run, part: tuple[str, object]) -> Told:
+        """Return what readers get of a part: no standing, which goes on changing."""
         mode, data = part
-        waits: tuple[object, ...] = ()
-        if isinstance(data, Standing):
-            waits = interrupts(data)
-            data = output(self.shape, data)
-            if waits and version == "v1":
-                data = {**(data if isinstance(data, dict) else {}), INTERRUPT: waits}
-        if version == "v2":
-            shown: dict[str, object] = {"type": mode, "ns": (), "data": data}
-            if mode == "values":
-                shown["interrupts"] = waits
-            return shown
-        return data if isinstance(stream_mode, str) else (mode, data)
+        if not isinstance(data, Standing):
+            return Told((), mode, data)
+        if mode == "checkpoints":
+            return Told((), mode, checkpoint_part(self.shape, data, run.watch))
+        return Told((), mode, output(self.shape, data), interrupts(data))

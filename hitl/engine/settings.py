@@ -23,7 +23,7 @@ __all__ = [
 
 Modes = str | Sequence[str]
 Names = Sequence[str] | str | None
-_MODES = ("values", "updates")
+_MODES = ("values", "updates", "messages", "custom", "checkpoints")
 
 _KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "pause_id", "reviewer")
 _LIMIT = 1000

@@ -39,6 +39,7 @@ from hitl.engine.effects import SETTLE, Effect, Emit, Ending, Load, Request, Sta
 from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
+from hitl.engine.streaming import know_messages, whole_messages
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
@@ -71,6 +72,8 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
     going_on = request.input is None or isinstance(request.input, Command)
     left = request.limit
     facts.standing = standing
+    if "messages" in request.modes:
+        know_messages(facts, standing)
     if "values" in request.modes:
         yield Emit("values", standing)
     while standing.due:
@@ -82,6 +85,7 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
             yield from ask_outcomes(standing, facts)
         places = ready(standing)
         if not places:
+            yield from _remind(standing, request)
             break
         if left == 0:
             raise _limit(request, standing)
@@ -107,8 +111,12 @@ def _open(shape: Shape, request: Request, facts: RunFacts) -> Generator[Effect, 
         standing = yield Load()
         assert isinstance(standing, Standing)
         facts.salt, facts.thread, facts.items = standing.salt, standing.thread, standing.items
+        seen = standing.checkpoint
         try:
-            return (yield from begin(shape, request, facts, standing))
+            begun = yield from begin(shape, request, facts, standing)
+            if "checkpoints" in request.modes and begun.checkpoint != seen:
+                yield Emit("checkpoints", begun)
+            return begun
         except Overtaken as overtaken:
             error = overtaken.error
             if overtaken.answer is not None and isinstance(request.input, Command):
@@ -209,9 +217,15 @@ def _good(task: Task) -> bool:
 
 def _tell(request: Request, tasks: Iterable[Task]) -> Part:
     """Tell what tasks wrote, once it is committed: nobody sees what may still be lost."""
-    if "updates" in request.modes:
-        for task in tasks:
-            if _good(task):
+    if not request.modes:
+        return
+    for task in tasks:
+        if _good(task):
+            if "messages" in request.modes:
+                for message, about in whole_messages(task):
+                    yield Emit("messages", (message, about))
+                    yield Emit("message_ends", (getattr(message, "id", None), message))
+            if "updates" in request.modes:
                 yield Emit("updates", {task.node.name: _shown(task)})
 
 
@@ -250,6 +264,8 @@ def _end_step(
         yield from _tell(request, last)
         if "values" in request.modes:
             yield Emit("values", standing)
+        if "checkpoints" in request.modes:
+            yield Emit("checkpoints", standing)
     return True
 
 
@@ -312,13 +328,12 @@ def _leave(
         yield from commit_tasks(standing, kind, last, "release")
     yield from _tell(request, last)
     paused = [task for task in tasks if task.paused]
-    if "updates" in request.modes:
-        for task in paused:
-            asked = waiting(standing.items, task.record)
-            shown = tuple(one.shown() for one in asked)
-            yield Emit("updates", {INTERRUPT: shown})
-    if "values" in request.modes and paused:
+    if paused or standing.items:
+        yield from _remind(standing, request)
+    if paused and "values" in request.modes:
         yield Emit("values", standing)
+    if paused and "checkpoints" in request.modes:
+        yield Emit("checkpoints", standing)
     for task in paused:
         if task.swallowed:
             warnings.warn(
@@ -330,3 +345,15 @@ def _leave(
     errors = [task.error for task in tasks if task.error is not None and not task.paused]
     if errors:
         raise errors[0]
+
+
+def _remind(standing: Standing, request: Request) -> Part:
+    """Tell of everything that waits for a human, whichever run has asked it."""
+    if "updates" not in request.modes:
+        return
+    for place in sorted(standing.records):
+        record = standing.records[place]
+        asked = waiting(standing.items, record) if record.done is None else ()
+        if asked:
+            shown = tuple(one.shown() for one in asked)
+            yield Emit("updates", {INTERRUPT: shown})
