@@ -104,7 +104,8 @@ def story(hitl: CommandLine) -> None:
     for id in ids:
         hitl(0, "show", id)
         hitl(0, "show", id, "--json")
-    by = ("--by", TYPED[:300])
+    by = ("--by", "[bold red]ann[/bold red] :boom:")  # a name has no control characters
+    hitl(2, "approve", ids[0], "--by", TYPED[:300])
     hitl(5, "edit", ids[0], "--args", "{}", "--name", TYPED)
     hitl(2, "edit", ids[0], "--args", TYPED)
     hitl(0, "approve", ids[0], *by)

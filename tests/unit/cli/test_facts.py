@@ -7,7 +7,7 @@ from typing import get_args
 
 from hitl.cli import facts
 from hitl.ledger import MOVES
-from hitl.values import Decision, Item, ItemKind, ItemState, Json
+from hitl.values import Decision, DecisionType, Item, ItemKind, ItemState, Json
 
 CALL = Item(
     id="ab" * 16,
@@ -86,13 +86,14 @@ def test_an_id_is_told_from_items_that_are_not_shown():
 
 
 def test_done_is_told_by_what_became_of_the_call():
-    for kind, word, told in (
+    rows: list[tuple[ItemKind, DecisionType, str]] = [
         ("action", "reject", "never ran"),
         ("action", "respond", "never ran"),
         ("action", "approve", "given up, outcome unknown"),
         ("question", "answer", "answered"),
         ("outcome", "reject", "settled"),
-    ):
+    ]
+    for kind, word, told in rows:
         item = replace(CALL, kind=kind, state="done", decision=Decision(word))
         assert facts.state_word(item) == told
         assert all(facts.next_step(item))
