@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         SqliteSaver,
     )
     from hitl.codec import register
-    from hitl.engine import CompiledStateGraph, Runtime, StateGraph, interrupt, step
+    from hitl.engine import CompiledStateGraph, Runtime, StateGraph, interrupt, prune, step
     from hitl.errors import (
         AlreadyDecided,
         Busy,
@@ -131,7 +131,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "SqliteSaver",
     ),
     "hitl.codec": ("register",),
-    "hitl.engine": ("CompiledStateGraph", "Runtime", "StateGraph", "interrupt", "step"),
+    "hitl.engine": ("CompiledStateGraph", "Runtime", "StateGraph", "interrupt", "prune", "step"),
     "hitl.errors": (
         "AlreadyDecided",
         "Busy",
@@ -261,6 +261,7 @@ __all__ = [
     "create_agent",
     "init_chat_model",
     "interrupt",
+    "prune",
     "register",
     "step",
     "tool",

@@ -3,6 +3,7 @@
 from hitl.engine.ask import current_config, current_task, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
+from hitl.engine.pruning import prune
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
@@ -19,6 +20,7 @@ __all__ = [
     "current_config",
     "current_task",
     "interrupt",
+    "prune",
     "running_task",
     "step",
 ]

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from hitl.checkpoint import BASE
 from hitl.codec import dumps, loads, pack, unpack
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
 from hitl.errors import Damaged, InvalidUpdateError
@@ -188,7 +189,7 @@ def apply(standing: Standing, entry: Entry) -> None:
         Damaged: The entry cannot be read.
     """
     try:
-        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS:
+        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS or entry.kind == BASE:
             _apply_body(standing, entry.kind, _table(loads(entry.body)), entry)
     except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
         why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
@@ -201,7 +202,7 @@ def apply(standing: Standing, entry: Entry) -> None:
 
 
 def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
-    if kind in CHECKPOINTS:
+    if kind in CHECKPOINTS or kind == BASE:
         _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
@@ -257,7 +258,9 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
     standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
     if not body.get("keep"):
         standing.records = {}
-    standing.before, standing.checkpoint = standing.checkpoint, entry.seq
+    # What a base stands for is no checkpoint to go back to; one always follows it.
+    own = 0 if kind == BASE else entry.seq
+    standing.before, standing.checkpoint = standing.checkpoint, own
     standing.at = entry.at
 
 
