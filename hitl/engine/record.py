@@ -331,13 +331,17 @@ def _apply_ask(record: Record, tree: dict[str, Json]) -> None:
 
 def intent_tree(intent: Intent) -> dict[str, Json]:
     """Return an intent as it is written."""
-    return {
+    tree: dict[str, Json] = {
         "n": intent.attempt,
         "safe": intent.safe,
         "subject": intent.subject,
         "item": intent.item,
     }
+    if intent.probe:
+        tree["probe"] = True
+    return tree
 
 
 def _read_intent(tree: dict[str, Json]) -> Intent:
-    return Intent(_number(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"]))
+    item, probe = str(tree["item"]), bool(tree.get("probe"))
+    return Intent(_number(tree["n"]), bool(tree["safe"]), tree["subject"], item, probe=probe)

@@ -129,7 +129,8 @@ class Runner:
                 ``.value`` and ``.interrupts``.
             **more: ``context`` (given to nodes as ``runtime.context``), ``interrupt_before``,
                 ``interrupt_after``, ``durability`` (every run is ``"sync"``), ``on_unknown``
-                (``"tell_model"`` lets new input close calls whose outcome is not known).
+                (``"tell_model"`` lets new input close calls whose outcome is not known),
+                ``wait`` (seconds to wait where another run holds the thread, before ``Busy``).
 
         Returns:
             The output and what waits, see ``version``.
@@ -270,8 +271,9 @@ class Runner:
             before,
             after,
             settings.metadata,
+            options.wait > 0,
         )
-        desk, going_on = self._desk(outer, settings)
+        desk, going_on = self._desk(outer, settings, options.wait)
         facts = RunFacts(
             self.shape,
             settings.thread,
@@ -298,12 +300,12 @@ class Runner:
         """Return the task that this run is inside of: one without a saver joins its run."""
         return CURRENT.get() if self.checkpointer is None else None
 
-    def _desk(self, outer: Task | None, settings: Settings) -> tuple[Desk, bool]:
+    def _desk(self, outer: Task | None, settings: Settings, wait: float) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""
         shelf = self._shelf
         if shelf is not None:
             writer = Writer(shelf.store, settings.thread)
-            return Desk(lambda seq: shelf.take(writer, seq), shelf.look, writer), False
+            return Desk(lambda seq: shelf.take(writer, seq), shelf.look, writer, wait), False
         if outer is not None and self.joins and isinstance(outer.run.journal, TaskJournal):
             key, inner = open_nested(outer, self.shape)
             nested = NestedWriter(outer.run.journal, outer.place, key)

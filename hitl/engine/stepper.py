@@ -40,7 +40,7 @@ from hitl.engine.plan import advance
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.task import RunFacts, Task
-from hitl.engine.waits import delivered, interrupts, ready, waiting
+from hitl.engine.waits import delivered, has_lost, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
 from hitl.values import INTERRUPT, Command, Draft, Interrupt, ItemChange
@@ -91,6 +91,8 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         ran = standing.due
         ended = yield from _end_step(shape, standing, request, facts, tasks, last)
         if not ended:
+            if any(task.held for task in tasks) and has_lost(standing):
+                yield from ask_outcomes(standing, facts)  # a tool did not know either
             yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
             break
         if standing.due and request.after and _meets(request.after, ran):

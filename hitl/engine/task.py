@@ -94,7 +94,7 @@ class Task:
         raw: What the node returned, for those who watch.
         swallowed: Whether it went on after its pause, or ended with another error.
         subs: How many runs it has begun inside it in this execution.
-        held: Whether a run inside it paused.
+        held: Whether a run inside it paused, or a call of it was lost.
     """
 
     place: int
@@ -236,6 +236,15 @@ class Task:
         """
         self.held = True
         self._mark_bodies()
+        raise Pause
+
+    def lose(self) -> None:
+        """Pause, because a call was lost: whether it took effect is for a human to say.
+
+        Raises:
+            Pause: Always.
+        """
+        self.held = True
         raise Pause
 
     def _mark_bodies(self) -> None:
