@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         BaseMessage,
         BaseTool,
         Gate,
+        Happened,
         HumanInTheLoopMiddleware,
         HumanMessage,
         InjectedState,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         get_runtime,
         get_stream_writer,
         interrupt,
+        prune,
         step,
     )
     from hitl.errors import (
@@ -115,6 +117,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "BaseMessage",
         "BaseTool",
         "Gate",
+        "Happened",
         "HumanInTheLoopMiddleware",
         "HumanMessage",
         "InjectedState",
@@ -150,6 +153,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "get_runtime",
         "get_stream_writer",
         "interrupt",
+        "prune",
         "step",
     ),
     "hitl.errors": (
@@ -234,6 +238,7 @@ __all__ = [
     "GraphRecursionError",
     "HITLRequest",
     "HITLResponse",
+    "Happened",
     "HitlError",
     "HumanInTheLoopMiddleware",
     "HumanMessage",
@@ -288,6 +293,7 @@ __all__ = [
     "get_stream_writer",
     "init_chat_model",
     "interrupt",
+    "prune",
     "register",
     "step",
     "tool",

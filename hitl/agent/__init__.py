@@ -22,6 +22,7 @@ from hitl.agent.providers import init_chat_model
 from hitl.agent.scripted import ScriptedModel
 from hitl.agent.tool import (
     BaseTool,
+    Happened,
     InjectedState,
     InjectedToolArg,
     InjectedToolCallId,
@@ -43,6 +44,7 @@ __all__ = [
     "ChatModel",
     "Gate",
     "GateResult",
+    "Happened",
     "HumanInTheLoopMiddleware",
     "HumanMessage",
     "InjectedState",

@@ -2,11 +2,12 @@
 
 Theory of operation. ``Admission`` has said that the call may run. Then the call's intent is
 committed, the body runs, and its result is committed with the task's end. An intent that is
-found without a result is settled by the tool's effect class, or by what a human said of it.
+found without a result is settled by the tool's effect class, by the tool's probe, or by what a
+human said of it.
 Where middleware stands around the call, which may still fail, pause or call again, the result
 is kept by a commit of its own.
 
-``execute`` is a generator of three effects, carried out by a sync and an async hand, so that
+``execute`` is a generator of four effects, carried out by a sync and an async hand, so that
 the order of these writes stands here once.
 """
 
@@ -19,8 +20,16 @@ from typing import Any, cast
 from hitl.agent.admission import NOT_APPROVED, Ticket, intent_of
 from hitl.agent.deciding import edited
 from hitl.agent.messages import ToolMessage
+from hitl.agent.probing import Probe, aprobed, probed
 from hitl.agent.review import copied, mark
-from hitl.agent.tool import Tool, ToolArgumentsError, ToolException, ToolRuntime, tool_message
+from hitl.agent.tool import (
+    Happened,
+    Tool,
+    ToolArgumentsError,
+    ToolException,
+    ToolRuntime,
+    tool_message,
+)
 from hitl.codec import pack, unpack
 from hitl.engine import Intent, Task
 from hitl.errors import (
@@ -35,7 +44,7 @@ from hitl.errors import (
 from hitl.ledger import move, near, then
 from hitl.values import Decision, Item, ItemChange, Json, ToolCall, derive, plain
 
-__all__ = ["Begin", "Body", "Executor", "Keep", "arun", "run"]
+__all__ = ["Begin", "Body", "Check", "Executor", "Keep", "arun", "run"]
 
 UNKNOWN_TOOL = "There is no tool {name!r}.{near} Known tools: {known}."
 GIVEN_UP = (
@@ -67,6 +76,15 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """Ask a tool whether a lost call happened. Reply: what it said, None where it failed."""
+
+    tool: Tool
+    probe: Probe
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Keep:
     """Commit the result of a call whose task goes on."""
 
@@ -74,7 +92,8 @@ class Keep:
     note: Json
 
 
-Steps = Generator[Begin | Body | Keep, object, ToolMessage]
+Steps = Generator[Begin | Body | Check | Keep, object, ToolMessage]
+Maybe = Generator[Begin | Body | Check | Keep, object, ToolMessage | None]
 
 
 class Executor:
@@ -110,6 +129,8 @@ class Executor:
         call = copied(call)  # exactly this runs, whoever changes the state meanwhile
         key = intent_of(task, call)
         found = None if again else self._found(task, key, call, items)
+        if found is None and not again:
+            found = yield from self._checked(task, key, call, items)
         if found is not None:
             return found
         ready = self._ready(call)
@@ -190,6 +211,26 @@ class Executor:
         text = GIVEN_UP.format(name=call["name"], message=told)
         return _end(task, items, tool_message(text, call, status="error"))
 
+    def _checked(self, task: Task, key: str, call: ToolCall, items: tuple[str, ...]) -> Maybe:
+        """Return what a lost call came to by its tool's own word, None where it may run.
+
+        Where the tool does not know, a human is asked; where that fails, so it is said.
+        """
+        intent = task.record.intents.get(key)
+        if intent is None or not (intent.probe and intent.open):
+            return None
+        tool = self.tools.get(call["name"])
+        said: object = None
+        if tool is not None and tool.probe is not None:
+            said = yield Check(tool, tool.probe, key)
+        if isinstance(said, Happened):
+            message = _storable(tool_message(said.result, call), call, said.result)
+            return _end(task, items, message)
+        if said is not False:
+            yield Begin(key, replace(intent, probe=False), ())
+            task.lose()
+        return None
+
     def runtime(
         self, task: Task, state: Any, call: ToolCall, key: str = "", attempt: int = 1
     ) -> ToolRuntime[Any, Any]:
@@ -223,7 +264,8 @@ def _intent(task: Task, key: str, tool: Tool, call: ToolCall, items: tuple[str, 
     attempt = 1 if found is None else found.attempt + (0 if found.paused else 1)
     subject: dict[str, Json] = {"name": call["name"], "args": plain(call["args"])}
     subject |= {"call_id": call.get("id") or "", "fingerprint": mark(call)}
-    return Intent(attempt, tool.effect != "effect", subject, items[-1] if items else "")
+    safe, item = tool.effect != "effect", items[-1] if items else ""
+    return Intent(attempt, safe, subject, item, probe=tool.probe is not None)
 
 
 def _permitted(task: Task, key: str, call: ToolCall, items: tuple[str, ...]) -> bool:
@@ -323,6 +365,8 @@ def run(task: Task, steps: Steps) -> ToolMessage:
                 reply = effect.tool.run(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
+        elif isinstance(effect, Check):
+            reply = probed(effect.tool.name, effect.probe, effect.key)
         elif isinstance(effect, Begin):
             journal.intent(task.place, effect.key, effect.intent, effect.moves)
             task.record.intents[effect.key] = replace(effect.intent)
@@ -347,6 +391,8 @@ async def arun(task: Task, steps: Steps) -> ToolMessage:
                 reply = await effect.tool.arun(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
+        elif isinstance(effect, Check):
+            reply = await aprobed(effect.tool.name, effect.probe, effect.key)
         elif isinstance(effect, Begin):
             await journal.aintent(task.place, effect.key, effect.intent, effect.moves)
             task.record.intents[effect.key] = replace(effect.intent)

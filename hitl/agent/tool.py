@@ -29,12 +29,14 @@ from hitl.agent.injection import (
 )
 from hitl.agent.model_port import ToolSpec
 from hitl.agent.own_loop import run_in_own_loop
-from hitl.agent.tool_result import ToolException, tool_message
+from hitl.agent.probing import Probe
+from hitl.agent.tool_result import Happened, ToolException, tool_message
 from hitl.errors import Misuse
 from hitl.values import EFFECTS, Effect, Json, ToolCall
 
 __all__ = [
     "BaseTool",
+    "Happened",
     "InjectedState",
     "InjectedStore",
     "InjectedToolArg",
@@ -65,6 +67,7 @@ class Tool:
         effect: ``pure``, ``idempotent`` or ``effect``: whether a call whose result is not known
             may start again by itself.
         return_direct: Whether its result ends the agent's turn.
+        probe: Tells of an idempotency key whether its call happened, see ``tool``.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Tool:
     arguments: Arguments
     effect: Effect = "effect"
     return_direct: bool = False
+    probe: Probe | None = None
 
     @property
     def args_schema(self) -> dict[str, Json]:
@@ -241,6 +245,7 @@ def tool(
     effect: Effect = "effect",
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
+    probe: Probe | None = None,
 ) -> Tool: ...
 
 
@@ -253,6 +258,7 @@ def tool(
     effect: Effect = "effect",
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
+    probe: Probe | None = None,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -264,6 +270,7 @@ def tool(
     effect: Effect = "effect",
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
+    probe: Probe | None = None,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a tool of a function: ``@tool``, ``@tool("name")`` or ``@tool(description=...)``.
 
@@ -274,6 +281,9 @@ def tool(
             ``effect`` must never start twice by itself.
         args_schema: A pydantic model or a JSON schema in place of the signature's own.
         return_direct: Whether its result ends the agent's turn.
+        probe: Called with the idempotency key of a call that started and left no result, before
+            a human is asked about it. ``Happened(result)``: it took effect, this is the result;
+            ``False``: it did not, run it; anything else: it does not know. May be async.
 
     Returns:
         The tool, or a decorator that makes it.
@@ -284,7 +294,7 @@ def tool(
     name = name_or_function if isinstance(name_or_function, str) else None
 
     def make(function: ToolFunction) -> Tool:
-        return _made(function, name, description, effect, args_schema, return_direct)
+        return _made(function, name, description, effect, args_schema, return_direct, probe)
 
     if name_or_function is None or isinstance(name_or_function, str):
         return make
@@ -356,6 +366,7 @@ def _made(
     effect: Effect,
     args_schema: ArgsSchema,
     return_direct: bool,
+    probe: Probe | None,
 ) -> Tool:
     if not callable(function):
         raise Misuse(f"A {type(function).__name__} cannot be a tool.", hint="Decorate a function.")
@@ -369,6 +380,11 @@ def _made(
         raise Misuse(
             f"The effect of the tool {name!r} is {effect!r}.", hint=f"Use one of {EFFECTS}."
         )
+    if probe is not None and (effect != "effect" or not callable(probe)):
+        raise Misuse(
+            f"The tool {name!r} cannot have the probe {probe!r}.",
+            hint='Give a function of the key, to a tool with effect="effect": others run again.',
+        )
     text, about = split_docstring(inspect.getdoc(function) or "")
     text = _description(name, description, text, args_schema)
     return Tool(
@@ -378,6 +394,7 @@ def _made(
         read_arguments(name, function, about, args_schema),
         effect,
         return_direct,
+        probe,
     )
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from hitl.agent.messages import Content, ToolMessage
 from hitl.errors import HitlError
 from hitl.values import ToolCall
 
-__all__ = ["ToolException", "tool_message"]
+__all__ = ["Happened", "ToolException", "tool_message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a tool's probe returns for a call that took effect.
+
+    Attributes:
+        result: What the tool would have returned.
+    """
+
+    result: object = "It took effect."
 
 
 class ToolException(HitlError):

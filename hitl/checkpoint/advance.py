@@ -6,16 +6,26 @@ locks or SQL, and nothing of what a body means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hitl.checkpoint.chain import link
+from hitl.checkpoint.chain import BASE, head_hash, link, verify
 from hitl.checkpoint.door import storable
 from hitl.checkpoint.owner import describe, is_gone
-from hitl.errors import Busy, Conflict, Misuse, Stale
+from hitl.errors import Busy, Conflict, Damaged, Misuse, Stale
 from hitl.values import RUN_KINDS, Commit, Entry, Item, ItemChange, Mark
 
-__all__ = ["Grant", "Standing", "advance", "check_item", "conflict", "permit"]
+__all__ = [
+    "Grant",
+    "Standing",
+    "advance",
+    "check_item",
+    "conflict",
+    "cut",
+    "permit",
+    "revive",
+]
 
 
 @dataclass(slots=True)
@@ -103,7 +113,7 @@ def _lease(row: Standing, commit: Commit, now: float, lease_seconds: float) -> G
     if commit.lease is None:
         return Grant(row.fence, row.owner, row.until, commit.fence)
     if commit.lease == "acquire":
-        if not row.owner or row.owner == commit.owner or row.until <= now or is_gone(row.owner):
+        if row.owner == commit.owner or _is_free(row, now):
             fence = row.fence + 1
             return Grant(fence, commit.owner, now + lease_seconds, fence)
         # Decisions stand on their own; an entry of a run without the lease would be a second
@@ -120,6 +130,59 @@ def _lease(row: Standing, commit: Commit, now: float, lease_seconds: float) -> G
     if commit.lease == "release":
         return Grant(row.fence, "", 0.0, None)
     return Grant(row.fence, row.owner, now + lease_seconds, commit.fence)
+
+
+def _is_free(row: Standing, now: float) -> bool:
+    return not row.owner or row.until <= now or is_gone(row.owner)
+
+
+def cut(row: Standing, last: Entry, stored: str | None, now: float) -> None:
+    """Let a row's log begin with a base in the place of ``last``, if that may be.
+
+    Args:
+        row: The thread's row.
+        last: The last entry that goes, as the caller has read it.
+        stored: The hash that is stored under its number, if there is one.
+        now: The store's time.
+
+    Raises:
+        Busy: A run holds the thread's lease.
+        Stale: The log is not as it was read.
+    """
+    if not _is_free(row, now):
+        raise _busy(row)
+    if stored != last.hash or last.seq >= row.seq:
+        raise _stale(row, "is not as it was read", "Read it again and repeat the call.")
+    row.base = max(row.base, last.seq)
+
+
+def revive(row: Standing, mark: Mark, entries: Sequence[Entry]) -> None:
+    """Let an unknown thread's row, or a tombstone, be that of a thread which is taken in.
+
+    Raises:
+        Conflict: There is such a thread.
+        Damaged: The entries are not a whole log.
+    """
+    if row.seq or row.created_at:
+        raise Conflict(
+            f"Thread {row.thread!r} exists already.",
+            hint="Delete it first, or leave it out.",
+            thread=row.thread,
+        )
+    bad = verify(entries) if entries else 1
+    heads = [entry.seq for entry in entries if entry.kind in RUN_KINDS]
+    if bad or mark.base not in {0, *(entry.seq for entry in entries)}:
+        raise Damaged(
+            f"What is to be thread {row.thread!r} is not a whole log (entry {bad or mark.base}).",
+            hint="It was cut or changed on its way; take it from its source again.",
+            thread=row.thread,
+            seq=bad or mark.base,
+        )
+    last = entries[-1]
+    row.seq, row.hash, row.head = last.seq, head_hash(last), heads[-1] if heads else 0
+    row.base = max(mark.base, entries[0].seq if entries[0].kind == BASE else 0)
+    row.fence = max(row.fence, mark.fence)
+    row.created_at, row.updated_at, row.deleted = mark.created_at, mark.updated_at, False
 
 
 def _stale(row: Standing, what: str, hint: str, **facts: object) -> Stale:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from hitl.checkpoint.advance import Standing, advance, check_item, conflict, permit
+from hitl.checkpoint.advance import (
+    Standing,
+    advance,
+    check_item,
+    conflict,
+    cut,
+    permit,
+    revive,
+)
+from hitl.checkpoint.chain import base_entry
 from hitl.checkpoint.door import check_thread_id
 from hitl.checkpoint.rows import ItemRow, pack_item, show_item, unpack_item
 from hitl.values import (
@@ -37,6 +46,10 @@ class _Thread:
         self.row = row
         self.entries: list[Entry] = []
         self.live: set[str] = set()
+
+    def after(self, seq: int) -> int:
+        """Return the place of the first entry beyond a number; a pruned log begins later."""
+        return max(seq - self.entries[0].seq + 1, 0) if self.entries else 0
 
 
 class InMemorySaver:
@@ -101,7 +114,7 @@ class InMemorySaver:
                 return Loaded(Mark(thread))
             start = after if whole else max(after, found.row.base - 1)
             rows = [self._items[id] for id in found.live]
-            mark, entries = found.row.mark(), tuple(found.entries[start:])
+            mark, entries = found.row.mark(), tuple(found.entries[found.after(start) :])
         rows.sort(key=_age)
         return Loaded(mark, entries, {row.id: unpack_item(row) for row in rows})
 
@@ -143,7 +156,10 @@ class InMemorySaver:
         thread = check_thread_id(thread)
         with self._lock:
             found = self._threads.get(thread)
-            return found.entries[after : after + max(limit, 0)] if found else []
+            if found is None:
+                return []
+            start = found.after(after)
+            return found.entries[start : start + max(limit, 0)]
 
     def delete_thread(self, thread: str) -> bool:
         """Remove a thread but for its tombstone; see ``Checkpointer.delete_thread``."""
@@ -158,6 +174,41 @@ class InMemorySaver:
             for id in [row.id for row in self._items.values() if row.thread == thread]:
                 del self._items[id]
             return True
+
+    def prune(self, thread: str, last: Entry, body: str) -> int:
+        """Put a base in the place of the entries up to ``last``; see ``Checkpointer.prune``.
+
+        Raises:
+            Busy: A run holds the thread's lease.
+            Stale: The log is not as it was read.
+        """
+        thread = check_thread_id(thread)
+        base = base_entry(last, body)
+        with self._lock:
+            found = self._threads.get(thread) or _Thread(Standing(thread))
+            end = found.after(last.seq)
+            stored = found.entries[end - 1].hash if 0 < end <= len(found.entries) else None
+            cut(found.row, last, stored, self.clock.now())
+            found.entries[:end] = [base]
+            return end - 1
+
+    def restore(self, mark: Mark, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+        """Take in a thread of another store; see ``Checkpointer.restore``.
+
+        Raises:
+            Conflict: There is such a thread already, or an item of the same id.
+            Damaged: The entries are not a whole log.
+        """
+        name = check_thread_id(mark.thread)
+        with self._lock:
+            thread = self._threads.get(name) or _Thread(Standing(name))
+            rows = tuple(self._changed(name, tuple(map(ItemChange, items))))
+            revive(thread.row, mark, entries)
+            self._threads[name] = thread
+            thread.entries[:] = entries
+            for row in rows:
+                self._items[row.id] = row
+            thread.live.update(row.id for row in rows if row.state in LIVE)
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back, and the threads stay readable."""

@@ -1,4 +1,4 @@
-"""The checkpointer interface: seven verbs over threads that are logs.
+"""The checkpointer interface: nine verbs over threads that are logs.
 
 A store numbers, compares, chains and keeps; it never looks into a body. All rules about what
 may be written are in the floors above. A store is safe to use from many threads at once.
@@ -108,6 +108,39 @@ class Checkpointer(Protocol):
 
         Raises:
             StoreFailed: The store could not write.
+        """
+        ...
+
+    def prune(self, thread: str, last: Entry, body: str) -> int:
+        """Put one base entry in the place of all entries up to ``last``, in one transaction.
+
+        The base has the number and date of ``last``, and a hash that the log goes on from; see
+        ``hitl.checkpoint.base_entry``. Items stay as they are.
+
+        Args:
+            thread: The thread's id.
+            last: The last entry that goes, as it was read; not the newest one.
+            body: What is kept of them, JSON text; the floors above know how to read it.
+
+        Returns:
+            By how many entries the log is shorter.
+
+        Raises:
+            Busy: A run holds the thread's lease.
+            Stale: The log is not as it was read.
+            StoreFailed: The store could not write; nothing was changed.
+        """
+        ...
+
+    def restore(self, mark: Mark, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+        """Take in a thread that another store has given out, as it stood there.
+
+        Numbers, dates and hashes stay; nobody holds the lease. The chain is checked.
+
+        Raises:
+            Conflict: There is such a thread already, or an item of the same id.
+            Damaged: The entries are not a whole log.
+            StoreFailed: The store could not write; nothing was.
         """
         ...
 

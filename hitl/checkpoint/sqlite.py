@@ -21,7 +21,7 @@ from hitl.checkpoint.door import check_thread_id
 from hitl.checkpoint.forking import watch
 from hitl.checkpoint.opening import check_path, connect, failed, prepare
 from hitl.checkpoint.rows import ItemRow, show_item, unpack_item
-from hitl.checkpoint.writing import Known, bury, find, move, set_item
+from hitl.checkpoint.writing import Known, bury, find, move, prune, restore, set_item
 from hitl.errors import Damaged, Misuse, StoreFailed
 from hitl.values import (
     Clock,
@@ -169,7 +169,9 @@ class SqliteSaver:
             mark, newest = row.mark(), row.hash
             self._remember(known)
         entries = [Entry(*columns) for columns in rows]
-        previous = entries.pop(0) if start and entries else None
+        # There is none before the base of a pruned log.
+        known_before = bool(start and entries) and entries[0].seq == start
+        previous = entries.pop(0) if known_before else None
         bad = verify(entries, previous)
         last = entries[-1] if entries else previous
         if bad or (last.hash if last else "") != newest:
@@ -231,20 +233,38 @@ class SqliteSaver:
             StoreFailed: The file could not be written.
         """
         thread = check_thread_id(thread)
-        with self._lock:
-            cursor = self._ready()
-            self._known.pop(thread, None)
-            try:
-                cursor.execute("BEGIN IMMEDIATE")
-                known = find(cursor, thread)
-                there = known is not None and not known.row.deleted
-                if known is not None and there:
-                    bury(cursor, known)
-                cursor.execute("COMMIT")
-            except BaseException as error:
-                self._roll_back(cursor, error)
-                raise
-        return there
+        return self._write(thread, lambda cursor: bury(cursor, thread))
+
+    def prune(self, thread: str, last: Entry, body: str) -> int:
+        """Put a base in the place of the entries up to ``last``; see ``Checkpointer.prune``.
+
+        Raises:
+            Busy: A run holds the thread's lease.
+            Stale: The log is not as it was read.
+            StoreFailed: The file could not be written.
+        """
+        thread, now = check_thread_id(thread), self.clock.now()
+        return self._write(thread, lambda cursor: prune(cursor, thread, last, body, now))
+
+    def restore(self, mark: Mark, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+        """Take in a thread of another store; see ``Checkpointer.restore``.
+
+        Raises:
+            Conflict: There is such a thread already, or an item of the same id.
+            Damaged: The entries are not a whole log.
+            StoreFailed: The file could not be written.
+        """
+        thread = check_thread_id(mark.thread)
+        self._write(thread, lambda cursor: restore(cursor, mark, entries, items))
+
+    def vacuum(self) -> None:
+        """Give back to the disk what deleting and pruning have freed; nobody can write meanwhile.
+
+        Raises:
+            StoreFailed: The file could not be written, or the disk has no room for a copy.
+        """
+        for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            self._select(statement, (), lambda *row: row)
 
     def close(self) -> None:
         """Close the file; calling it again does nothing. A given connection stays open."""
@@ -335,6 +355,20 @@ class SqliteSaver:
             except BaseException as error:
                 self._roll_back(cursor, error)
                 raise
+
+    def _write(self, thread: str, work: Callable[[sqlite3.Cursor], T]) -> T:
+        """Do some work on one thread in a transaction."""
+        with self._lock:
+            cursor = self._ready()
+            self._known.pop(thread, None)
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                done = work(cursor)
+                cursor.execute("COMMIT")
+            except BaseException as error:
+                self._roll_back(cursor, error)
+                raise
+            return done
 
     def _roll_back(self, cursor: sqlite3.Cursor, error: BaseException) -> None:
         """End a transaction that failed; raise our error for one of SQLite or its driver."""

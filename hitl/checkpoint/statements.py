@@ -9,7 +9,9 @@ __all__ = [
     "ADD_ITEM",
     "ADD_THREAD",
     "CHANGE_ITEM",
+    "CUT",
     "ENTRIES",
+    "HASH",
     "ITEM",
     "ITEM_NOW",
     "LIVE_ITEMS",
@@ -53,6 +55,10 @@ WHERE thread = ? AND seq > ? ORDER BY seq"""
 PAGE_OF_ENTRIES = """
 SELECT seq, kind, parent, at, body, hash FROM entries
 WHERE thread = (SELECT num FROM threads WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?"""
+
+HASH = "SELECT hash FROM entries WHERE thread = ? AND seq = ?"
+
+CUT = "DELETE FROM entries WHERE thread = ? AND seq <= ?"
 
 ADD_ITEM = """
 INSERT INTO items (thread, interrupt, idx, kind, state, version, fingerprint, asked_at, path,

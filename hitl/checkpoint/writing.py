@@ -8,17 +8,26 @@ statement that moves it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 from hitl.checkpoint import statements as sql
-from hitl.checkpoint.advance import Standing, advance, check_item, conflict, permit
+from hitl.checkpoint.advance import (
+    Standing,
+    advance,
+    check_item,
+    conflict,
+    cut,
+    permit,
+    revive,
+)
+from hitl.checkpoint.chain import base_entry
 from hitl.checkpoint.rows import ItemRow, pack_item, unpack_item
 from hitl.errors import HitlError
-from hitl.values import Commit, Entry, ItemChange
+from hitl.values import Commit, Entry, Item, ItemChange, Mark
 
-__all__ = ["Known", "Moved", "bury", "find", "move", "set_item"]
+__all__ = ["Known", "Moved", "bury", "find", "move", "prune", "restore", "set_item"]
 
 _columns: Callable[[Standing], tuple[object, ...]] = attrgetter(
     "seq", "head", "base", "fence", "owner", "until", "hash", "created_at", "updated_at", "deleted"
@@ -104,12 +113,59 @@ def _go_on(
     return Moved(known, entries, grant.held) if cursor.rowcount == 1 else None
 
 
-def bury(cursor: sqlite3.Cursor, known: Known) -> None:
-    """Remove all that a thread has, and make its row a tombstone."""
+def bury(cursor: sqlite3.Cursor, thread: str) -> bool:
+    """Remove all that a thread has, and make its row a tombstone; return whether it was there."""
+    known = find(cursor, thread)
+    if known is None or known.row.deleted:
+        return False
     known.row.bury()
     cursor.execute("DELETE FROM entries WHERE thread = ?", (known.num,))
     cursor.execute("DELETE FROM items WHERE thread = ?", (known.num,))
     cursor.execute(sql.MOVE_THREAD, (*_columns(known.row), known.num))
+    return True
+
+
+def prune(cursor: sqlite3.Cursor, thread: str, last: Entry, body: str, now: float) -> int:
+    """Put a base in the place of a thread's entries up to ``last``; return how many fewer.
+
+    Raises:
+        Busy: A run holds the thread's lease.
+        Stale: The log is not as it was read.
+    """
+    known = find(cursor, thread) or Known(0, Standing(thread))
+    stored = cursor.execute(sql.HASH, (known.num, last.seq)).fetchone()
+    cut(known.row, last, stored and stored[0], now)
+    removed = cursor.execute(sql.CUT, (known.num, last.seq)).rowcount
+    _add_entry(cursor, known, base_entry(last, body), base=True)
+    cursor.execute(sql.MOVE_THREAD, (*_columns(known.row), known.num))
+    return removed - 1
+
+
+def restore(
+    cursor: sqlite3.Cursor, mark: Mark, entries: Sequence[Entry], items: Sequence[Item]
+) -> None:
+    """Write a thread that another store has given out.
+
+    Raises:
+        Conflict: There is such a thread already, or an item of the same id.
+        Damaged: The entries are not a whole log.
+    """
+    known = find(cursor, mark.thread)
+    row = known.row if known else Standing(mark.thread)
+    revive(row, mark, entries)
+    if known:
+        cursor.execute(sql.MOVE_THREAD, (*_columns(row), known.num))
+    else:
+        cursor.execute(sql.ADD_THREAD, (row.thread, *_columns(row)))
+        known = Known(int(cursor.lastrowid or 0), row)
+    for entry in entries:
+        _add_entry(cursor, known, entry, base=entry.seq == row.base)
+    for item in items:
+        set_item(cursor, known, ItemChange(item))
+
+
+def _add_entry(cursor: sqlite3.Cursor, known: Known, entry: Entry, *, base: bool) -> None:
+    cursor.execute(sql.ADD_ENTRY, (known.num, *entry, base))
 
 
 def set_item(cursor: sqlite3.Cursor, known: Known, change: ItemChange) -> None:

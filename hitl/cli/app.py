@@ -18,6 +18,7 @@ from hitl.cli.running import resume, run_agent
 from hitl.cli.safe import GUTTER
 from hitl.cli.screen import Screen
 from hitl.cli.session import examples
+from hitl.cli.store import store
 from hitl.errors import HitlError
 from hitl.values import Json
 
@@ -65,7 +66,7 @@ def demo(scripted: bool, model: str | None, keep: str | None) -> int:
 
 
 for _command in (
-    run_agent, inbox, show, approve, edit, reject, respond, answer, retry, resume, log,
+    run_agent, inbox, show, approve, edit, reject, respond, answer, retry, resume, log, store,
 ):  # fmt: skip
     hitl.add_command(_command)
 

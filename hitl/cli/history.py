@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hitl.checkpoint import Checkpointer, verify
+from hitl.checkpoint import BASE, Checkpointer, verify
 from hitl.cli import facts
 from hitl.codec import loads
 from hitl.errors import HitlError
@@ -36,7 +36,8 @@ def story(store: Checkpointer, thread: str) -> list[tuple[Entry, bool]]:
         found += page
         page = store.entries(thread, after=page[-1].seq, limit=_PAGE)
     bad = verify(found)
-    return [(entry, bad is not None and place == bad - 1) for place, entry in enumerate(found)]
+    first = found[0].seq if found and found[0].kind == BASE else 1
+    return [(entry, bad is not None and place == bad - first) for place, entry in enumerate(found)]
 
 
 def short_names(entries: Iterable[Entry]) -> dict[str, str]:
@@ -88,6 +89,9 @@ def _lines(
     rows = body.get("items")
     if isinstance(rows, list):
         yield from (_decided(row, items) for row in rows)
+    elif kind == BASE:
+        kept = len(_list(body.get("decisions")))
+        yield f"{kind:<8} stands for what was pruned; {kept} decisions kept"
     elif "due" in body:
         yield _checkpoint(kind, body, names)
         yield from map(_closed, _list(body.get("closed")))

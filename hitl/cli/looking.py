@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 
+from hitl.checkpoint import head_hash
 from hitl.cli import facts
 from hitl.cli.history import short_names, story, told
 from hitl.cli.screen import Screen
@@ -211,18 +212,25 @@ def _decided(desk: Inbox, item: Item) -> list[Item]:
     short_help="Tell what happened on a thread.",
     help="Tell what happened on a thread, entry by entry, and check that its log is whole. "
     "With --json, one document a line.",
-    epilog=examples("hitl log order-17", "hitl log order-17 --json"),
+    epilog=examples("hitl log order-17", "hitl log order-17 --json", "hitl log order-17 --head"),
 )
 @click.argument("thread")
+@click.option("--head", is_flag=True, help="Only the newest entry's number and hash, to keep.")
 @shared
-def log(session: Session, thread: str) -> int:
+def log(session: Session, thread: str, head: bool) -> int:
     """Tell the audit trail of a thread."""
     screen = session.screen
     with session.opened() as desk:
         entries = story(desk.store, thread)
         if not entries:
             raise unknown_thread(desk.store, thread, session.store)
-        items = {one.id: one for one in _items(desk, thread)}
+        items = {} if head else {one.id: one for one in _items(desk, thread)}
+    if head and not any(fault for _, fault in entries):
+        last = entries[-1][0]
+        kept: dict[str, Json] = {"thread": thread, "seq": last.seq, "hash": head_hash(last)}
+        screen.document(kept, indent=None)
+        screen.say(f"{last.seq} {head_hash(last)}")
+        return 0
     names = short_names(entry for entry, _ in entries)
     day = ""
     for entry, fault in entries:

@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec
 
 import click
 
-from hitl.checkpoint import Checkpointer
+from hitl.checkpoint import BASE, Checkpointer
 from hitl.cli import facts
 from hitl.cli.safe import safe
 from hitl.cli.screen import Screen
@@ -212,7 +212,7 @@ def _agent_of(store: Checkpointer, thread: str) -> str:
     try:
         entries = store.load(thread).entries
         for entry in reversed(entries):
-            body = loads(entry.body) if entry.kind in ("input", "step") else None
+            body = loads(entry.body) if entry.kind in ("input", "step", BASE) else None
             meta = body.get("meta") if isinstance(body, dict) else None
             agent = meta.get("agent") if isinstance(meta, dict) else None
             if isinstance(agent, str):

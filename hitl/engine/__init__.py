@@ -3,6 +3,7 @@
 from hitl.engine.ask import current_config, current_task, get_runtime, interrupt, running_task, step
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
+from hitl.engine.pruning import prune
 from hitl.engine.retry import RetryPolicy
 from hitl.engine.runtime import Runtime
 from hitl.engine.schema import Hidden
@@ -26,6 +27,7 @@ __all__ = [
     "get_stream_writer",
     "interrupt",
     "message_writer",
+    "prune",
     "running_task",
     "step",
 ]

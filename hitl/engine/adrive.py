@@ -12,6 +12,8 @@ from hitl.engine.effects import Append, Emit, Ending, Load, Look, Settle, Start
 from hitl.engine.run import arun_task
 from hitl.engine.stepper import Steps
 from hitl.engine.task import Task
+from hitl.errors import Busy, Conflict, Stale
+from hitl.values import Receipt
 
 __all__ = ["adrive"]
 
@@ -42,7 +44,7 @@ async def adrive(
             elif type(effect) is Settle:
                 reply = await siblings.settle()
             elif type(effect) is Append:
-                reply = await _call(blocking, desk.append, effect)
+                reply = await _append(blocking, desk, effect)
             elif type(effect) is Load:
                 reply = await _call(blocking, partial(desk.load, effect.checkpoint))
             elif type(effect) is Look:
@@ -53,6 +55,18 @@ async def adrive(
         await siblings.close()
         # Whoever cancels once more must not keep the lease from being given back.
         await asyncio.shield(_call(blocking, desk.writer.release))
+
+
+async def _append(blocking: bool, desk: Desk, effect: Append) -> Receipt | Conflict | Stale:
+    """Commit, with patience where another run holds the thread."""
+    while True:
+        try:
+            return await _call(blocking, desk.append, effect)
+        except Busy:
+            pause = desk.patience.pause()
+            if pause is None or effect.lease != "acquire":
+                raise
+        await asyncio.sleep(pause)
 
 
 async def _call(blocking: bool, fn: Callable[..., T], *args: object) -> T:

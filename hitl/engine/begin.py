@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from hitl.engine.commits import (
     Overtaken,
     Part,
+    answer_kept,
     ask_outcomes,
     checkpoint_draft,
     commit_checkpoint,
@@ -20,9 +21,8 @@ from hitl.engine.plan import check_input, read_goto
 from hitl.engine.shape import Shape
 from hitl.engine.standing import NO_ARG, Due, Standing
 from hitl.engine.task import RunFacts
-from hitl.engine.waits import has_lost, lost, ready, refuse_lost
+from hitl.engine.waits import has_lost, lost, ready, refuse_lost, unprobed
 from hitl.errors import (
-    Busy,
     EmptyInputError,
     InvalidUpdateError,
     Misuse,
@@ -167,7 +167,7 @@ def _command(
         if command.update is not None or goto:
             yield from _update(shape, facts, standing, command.update, goto, changes)
         elif changes:
-            yield from _decide(standing, changes)
+            yield from _decide(request, standing, changes)
         else:
             yield from _go_on(shape, facts, standing)
     except Overtaken as overtaken:
@@ -223,17 +223,16 @@ def _update(
     yield from commit_checkpoint(standing, (*said, draft), tuple(changes), "acquire")
 
 
-def _decide(standing: Standing, changes: Sequence[ItemChange]) -> Part:
+def _decide(request: Request, standing: Standing, changes: Sequence[ItemChange]) -> Part:
     draft = Draft("decide", decision_entry(changes))
     receipt = receipt_of((yield Append((draft,), tuple(changes), "acquire", decision=True)))
     take_items(standing, changes)
     if receipt.fence is None:
-        raise Busy(
-            f"The answer is kept, but another run holds thread {standing.thread!r}.",
-            hint="When that run has ended or paused, invoke(None, config) delivers it.",
-            thread=standing.thread,
-            kept=True,
-        )
+        if not request.waits:
+            raise answer_kept(standing.thread)
+        # Where that run has delivered it meanwhile, the thread has moved: the run begins anew,
+        # and finds the answer taken.
+        receipt_of((yield Append((), (), "acquire")))
 
 
 def take_input(
@@ -314,9 +313,11 @@ def close(
         receipt_of((yield Append((), (), "acquire")))
         yield from ask_outcomes(standing, facts, "release")
     unsettled = [item for item in standing.items.values() if item.kind == "outcome"]
-    if (unsettled or has_lost(standing)) and request.unknown == "refuse":
+    unasked = [intent.subject for intent in unprobed(standing)]
+    if (unsettled or unasked or has_lost(standing)) and request.unknown == "refuse":
         raise refuse_lost(standing)
-    facts.lost_calls = frozenset(item.call_id for item in unsettled)
+    ids = [str(one.get("call_id") or "") for one in unasked if isinstance(one, dict)]
+    facts.lost_calls = frozenset([*ids, *(item.call_id for item in unsettled)])
     changes: list[ItemChange] = []
     for item in standing.items.values():
         if item.state in _CLOSE:

@@ -11,12 +11,13 @@ from hitl.engine.record import checkpoint_body, is_wasteful, record_body, task_t
 from hitl.engine.standing import Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, outcome_asks
-from hitl.errors import Broken, Conflict, NotStorable, Stale
+from hitl.errors import Broken, Busy, Conflict, NotStorable, Stale
 from hitl.values import CHECKPOINTS, LIVE, Draft, ItemChange, Json, Receipt
 
 __all__ = [
     "Overtaken",
     "Part",
+    "answer_kept",
     "ask_outcomes",
     "blame",
     "checkpoint_draft",
@@ -29,6 +30,16 @@ __all__ = [
 
 Part = Generator[Effect, object, None]
 Lease = Literal["acquire", "release"] | None
+
+
+def answer_kept(thread: str) -> Busy:
+    """Return the error for an answer that was stored, but cannot be delivered now."""
+    return Busy(
+        f"The answer is kept, but another run holds thread {thread!r}.",
+        hint="When that run has ended or paused, invoke(None, config) delivers it.",
+        thread=thread,
+        kept=True,
+    )
 
 
 class Overtaken(Exception):

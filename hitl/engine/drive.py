@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextvars
 import os
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
+from hitl.engine.commits import answer_kept
 from hitl.engine.effects import Append, Emit, Ending, Load, Look, Settle, Start
 from hitl.engine.nested import NestedWriter
+from hitl.engine.patience import Patience
 from hitl.engine.run import run_task
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps
@@ -28,17 +31,27 @@ Part = tuple[str, object]
 
 
 class Desk:
-    """What a hand reads from and writes to: the thread and its items."""
+    """What a hand reads from and writes to: the thread and its items.
+
+    Args:
+        load: Reads where the thread stands.
+        look: Reads items.
+        writer: Commits.
+        wait: Seconds to wait, in all, for another run that holds the thread.
+    """
 
     def __init__(
         self,
         load: Callable[[int], Standing],
         look: Callable[[tuple[str, ...]], list[Item]],
         writer: Writer | NestedWriter | NoJournal,
+        wait: float = 0.0,
     ) -> None:
         self.load = load
         self.look = look
         self.writer = writer
+        self.patience = Patience(wait)
+        self.kept = False
 
     def append(self, effect: Append) -> Receipt | Conflict | Stale:
         """Commit; an opening commit that came too late is told to the stepper as its reply.
@@ -47,13 +60,29 @@ class Desk:
             Busy, Stale, Conflict, StoreFailed: See ``Checkpointer.append``.
         """
         try:
-            return self.writer.append(effect)
-        except Busy:
+            receipt = self.writer.append(effect)
+            self.kept = self.kept or (effect.decision and receipt.fence is None)
+            return receipt
+        except Busy as error:
+            if self.kept:
+                raise answer_kept(str(error.fields.get("thread"))) from error
             raise
         except (Conflict, Stale) as error:
             if effect.lease != "acquire":
                 raise
             return error
+
+
+def _append(desk: Desk, effect: Append) -> Receipt | Conflict | Stale:
+    """Commit, with patience where another run holds the thread."""
+    while True:
+        try:
+            return desk.append(effect)
+        except Busy:
+            pause = desk.patience.pause()
+            if pause is None or effect.lease != "acquire":
+                raise
+        time.sleep(pause)
 
 
 def drive(steps: Steps, desk: Desk, max_concurrency: int) -> Generator[Part, None, Ending]:
@@ -77,7 +106,7 @@ def drive(steps: Steps, desk: Desk, max_concurrency: int) -> Generator[Part, Non
             elif type(effect) is Settle:
                 reply = siblings.settle()
             elif type(effect) is Append:
-                reply = desk.append(effect)
+                reply = _append(desk, effect)
             elif type(effect) is Load:
                 reply = desk.load(effect.checkpoint)
             elif type(effect) is Look:

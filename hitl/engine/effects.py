@@ -81,6 +81,7 @@ class Request:
         unknown: What new input does to a call whose outcome is not known.
         before: Nodes before which it stops.
         after: Nodes after which it stops.
+        waits: Whether it waits where another run holds the thread.
     """
 
     input: object
@@ -93,6 +94,7 @@ class Request:
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     metadata: dict[str, str | int | float | bool] = field(default_factory=dict)
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

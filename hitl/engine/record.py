@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from hitl.checkpoint import BASE
 from hitl.codec import dumps, loads, pack, unpack
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
 from hitl.errors import Damaged, InvalidUpdateError
@@ -208,7 +209,7 @@ def apply(standing: Standing, entry: Entry) -> None:
         Damaged: The entry cannot be read.
     """
     try:
-        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS:
+        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS or entry.kind == BASE:
             _apply_body(standing, entry.kind, _table(loads(entry.body)), entry)
     except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
         why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
@@ -221,7 +222,7 @@ def apply(standing: Standing, entry: Entry) -> None:
 
 
 def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
-    if kind in CHECKPOINTS:
+    if kind in CHECKPOINTS or kind == BASE:
         _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
@@ -280,7 +281,9 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
     if body.get("base"):
         spaces = _table(body.get("spaces", {}))
         standing.spaces = {key: _read_space(tree, entry) for key, tree in spaces.items()}
-    standing.before, standing.checkpoint = standing.checkpoint, entry.seq
+    # What a base stands for is no checkpoint to go back to; one always follows it.
+    own = 0 if kind == BASE else entry.seq
+    standing.before, standing.checkpoint = standing.checkpoint, own
     standing.at = entry.at
 
 
@@ -362,13 +365,17 @@ def _apply_ask(record: Record, tree: dict[str, Json]) -> None:
 
 def intent_tree(intent: Intent) -> dict[str, Json]:
     """Return an intent as it is written."""
-    return {
+    tree: dict[str, Json] = {
         "n": intent.attempt,
         "safe": intent.safe,
         "subject": intent.subject,
         "item": intent.item,
     }
+    if intent.probe:
+        tree["probe"] = True
+    return tree
 
 
 def _read_intent(tree: dict[str, Json]) -> Intent:
-    return Intent(_number(tree["n"]), bool(tree["safe"]), tree["subject"], str(tree["item"]))
+    item, probe = str(tree["item"]), bool(tree.get("probe"))
+    return Intent(_number(tree["n"]), bool(tree["safe"]), tree["subject"], item, probe=probe)

@@ -141,7 +141,8 @@ class Runner:
                 ``.value`` and ``.interrupts``.
             **more: ``context`` (given to nodes as ``runtime.context``), ``interrupt_before``,
                 ``interrupt_after``, ``durability`` (every run is ``"sync"``), ``on_unknown``
-                (``"tell_model"`` lets new input close calls whose outcome is not known).
+                (``"tell_model"`` lets new input close calls whose outcome is not known),
+                ``wait`` (seconds to wait where another run holds the thread, before ``Busy``).
 
         Returns:
             The output and what waits, see ``version``.
@@ -225,9 +226,7 @@ class Runner:
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
         if outer is None or not outer.run.journal.saved:
             self._check_saver(before or after)
-        watch = None
-        if reader is not None or (around is not None and around.run.watch is not None):
-            watch = _watch(reader, around)
+        watch = _watch(reader, around)
         wanted = frozenset(modes) if watch is None else watch.modes.union(modes)
         if "checkpoints" in wanted and outer is None:
             self._check_checkpoints()
@@ -243,8 +242,9 @@ class Runner:
             before,
             after,
             settings.metadata,
+            options.wait > 0,
         )
-        desk, going_on = self._desk(outer, settings)
+        desk, going_on = self._desk(outer, settings, options.wait)
         facts = RunFacts(
             self.shape,
             settings.thread,
@@ -272,12 +272,12 @@ class Runner:
         )
         return Run(todo, desk, settings, watch)
 
-    def _desk(self, outer: Task | None, settings: Settings) -> tuple[Desk, bool]:
+    def _desk(self, outer: Task | None, settings: Settings, wait: float) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""
         shelf = self._shelf
         if shelf is not None:
             writer = Writer(shelf.store, settings.thread)
-            return Desk(lambda seq: shelf.take(writer, seq), shelf.look, writer), False
+            return Desk(lambda seq: shelf.take(writer, seq), shelf.look, writer, wait), False
         if outer is not None and self.joins and isinstance(outer.run.journal, TaskJournal):
             key, inner = open_nested(outer, self.shape, kept=self.keeps)
             nested = NestedWriter(outer.run.journal, outer.place, key, inner)

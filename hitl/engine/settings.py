@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, NamedTuple
 
 from hitl.checkpoint import check_thread_id
@@ -148,9 +149,10 @@ class Options(NamedTuple):
     before: Names = None
     after: Names = None
     unknown: Literal["refuse", "tell_model"] = "refuse"
+    wait: float = 0.0
 
 
-_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown")
+_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown", "wait")
 
 
 def read_options(more: Mapping[str, object]) -> Options:
@@ -170,11 +172,15 @@ def read_options(more: Mapping[str, object]) -> Options:
         raise Misuse(f"on_unknown is {unknown!r}.", hint='Known: "refuse", "tell_model".')
     if more.get("durability") not in (None, "sync", "async", "exit"):
         raise Misuse(f"durability is {more['durability']!r}.", hint='Known: "sync".')
+    wait = more.get("wait", 0.0)
+    if not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < inf:
+        raise Misuse(f"wait is {wait!r}.", hint="Give seconds, 0 or more: wait=10.")
     return Options(
         more.get("context"),
         _names(more, "interrupt_before"),
         _names(more, "interrupt_after"),
         "tell_model" if unknown == "tell_model" else "refuse",
+        float(wait),
     )
 
 

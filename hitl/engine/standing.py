@@ -73,6 +73,7 @@ class Intent:
         item: Id of the item that allowed it, empty for a free call.
         paused: Whether the body paused, so that entering it again is right.
         outcome: Id of the item that asks whether it happened, once one is asked.
+        probe: Whether its tool may know if it happened, and has not been asked yet.
     """
 
     attempt: int
@@ -81,6 +82,12 @@ class Intent:
     item: str = ""
     paused: bool = False
     outcome: str = ""
+    probe: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Return whether, without a result, it is not known if it happened."""
+        return not (self.safe or self.paused or self.outcome)
 
 
 @dataclass(slots=True)

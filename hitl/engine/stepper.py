@@ -41,7 +41,7 @@ from hitl.engine.shape import Shape
 from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.streaming import know_messages, whole_messages
 from hitl.engine.task import RunFacts, Task
-from hitl.engine.waits import delivered, interrupts, ready, waiting
+from hitl.engine.waits import delivered, has_lost, interrupts, ready, waiting
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
 from hitl.values import INTERRUPT, Command, Draft, ItemChange
@@ -71,11 +71,7 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
     standing = yield from _open(shape, request, facts)
     going_on = request.input is None or isinstance(request.input, Command)
     left = request.limit
-    facts.standing = standing
-    if "messages" in request.modes:
-        know_messages(facts, standing)
-    if "values" in request.modes:
-        yield Emit("values", standing)
+    yield from _first(request, facts, standing)
     while standing.due:
         if not going_on and request.before and _meets(request.before, standing.due):
             yield from _stop(request)
@@ -96,12 +92,23 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         ran = standing.due
         ended = yield from _end_step(shape, standing, request, facts, tasks, last)
         if not ended:
+            if any(task.held for task in tasks) and has_lost(standing):
+                yield from ask_outcomes(standing, facts)  # a tool did not know either
             yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
             break
         if standing.due and request.after and _meets(request.after, ran):
             yield from _stop(request)
             return Ending(standing)
     return Ending(standing, interrupts(standing))
+
+
+def _first(request: Request, facts: RunFacts, standing: Standing) -> Part:
+    """Tell tasks and those who watch where the run begins."""
+    facts.standing = standing
+    if "messages" in request.modes:
+        know_messages(facts, standing)
+    if "values" in request.modes:
+        yield Emit("values", standing)
 
 
 def _open(shape: Shape, request: Request, facts: RunFacts) -> Generator[Effect, object, Standing]:

@@ -102,7 +102,7 @@ class Task:
         raw: What the node returned, for those who watch.
         swallowed: Whether it went on after its pause, or ended with another error.
         subs: How many runs it has begun inside it in this execution.
-        held: Whether a run inside it paused.
+        held: Whether a run inside it paused, or a call of it was lost.
         ended: Whether its node has returned; what still runs in its context is outside.
         attempt: Counts how often the node has been begun in this execution, from 1.
     """
@@ -265,6 +265,15 @@ class Task:
         """
         self.held = True
         self._mark_bodies()
+        raise Pause
+
+    def lose(self) -> None:
+        """Pause, because a call was lost: whether it took effect is for a human to say.
+
+        Raises:
+            Pause: Always.
+        """
+        self.held = True
         raise Pause
 
     def _mark_bodies(self) -> None:

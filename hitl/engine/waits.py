@@ -17,6 +17,7 @@ __all__ = [
     "outcome_asks",
     "ready",
     "refuse_lost",
+    "unprobed",
     "waiting",
 ]
 
@@ -52,15 +53,32 @@ def interrupts(standing: Standing) -> tuple[Interrupt, ...]:
 
 
 def lost(record: Record) -> list[tuple[str, Intent]]:
-    """Return the calls of a task that started, left no result, and may not start again."""
+    """Return the calls of a task that started, left no result, and may not start again.
+
+    Where the tool may know what became of one, its task runs and asks the tool first.
+    """
+    return [(key, intent) for key, intent in _unsure(record) if not intent.probe]
+
+
+def _unsure(record: Record) -> list[tuple[str, Intent]]:
     if record.done is not None:
         return []
     return [
         (key, intent)
         for key, intent in record.intents.items()
         if key not in record.notes  # its result
-        and not (intent.safe or intent.paused or intent.outcome)
+        and intent.open
     ]
+
+
+def unprobed(standing: Standing) -> list[Intent]:
+    """Return the lost calls of whose outcome a tool has not been asked, nested ones too."""
+    found: list[Intent] = []
+    for record in standing.records.values():
+        found += [intent for _, intent in _unsure(record) if intent.probe]
+        if record.done is None:
+            found += [intent for inner in record.subs.values() for intent in unprobed(inner)]
+    return found
 
 
 def has_lost(standing: Standing) -> bool:

@@ -14,9 +14,10 @@ from __future__ import annotations
 from hitl.testing.item_promises import ItemPromises
 from hitl.testing.lease_promises import LeasePromises
 from hitl.testing.log_promises import LogPromises
+from hitl.testing.retention_promises import RetentionPromises
 
 __all__ = ["CheckpointerConformance"]
 
 
-class CheckpointerConformance(LogPromises, ItemPromises, LeasePromises):
+class CheckpointerConformance(LogPromises, ItemPromises, LeasePromises, RetentionPromises):
     """What every checkpointer promises, one test each; say in ``make`` how yours is made."""

@@ -7,21 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-# Commits of the resumed run: the decision, the review, the intent, the result.
-POINTS = {
-    "before the decision is stored": "decide:1:before",
-    "after the decision is stored": "decide:1:after",
-    "before the review is stored": "step:1:before",
-    "after the review is stored": "step:1:after",
-    "before the intent is stored": "intent:1:before",
-    "after the intent, before the effect": "intent:1:after",
-    "in the body, before the effect": "body:before",
-    "in the body, after the effect": "body:after",
-    "before the result is stored": "step:2:before",
-    "after the result is stored": "step:2:after",
-}
-HAPPENED = {"body:after", "step:2:before"}
-UNKNOWN = HAPPENED | {"intent:1:after", "body:before"}
+from tests.crash.points import POINTS
+
+HAPPENED = {point.place for point in POINTS if point.happened}
 
 
 def killed(place, waiting, order, point):
@@ -39,13 +27,14 @@ def recovered(place, order, approve):
     return said
 
 
-@pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
+@pytest.mark.parametrize("point", POINTS, ids=[point.name for point in POINTS])
 def test_an_effect_never_runs_twice_by_itself(place, waiting, point):
-    approve, said = killed(place, waiting, {}, point)
+    approve, said = killed(place, waiting, {}, point.place)
     assert said == {"died": True}
+    assert bool(place.ran()) == point.happened
     said = recovered(place, {}, approve)
-    assert len(place.ran()) == (point in HAPPENED or point not in UNKNOWN)
-    if point not in UNKNOWN:
+    assert len(place.ran()) == (point.happened or not point.unknown)
+    if not point.unknown:
         assert (said["waits"], said["results"]) == ([], ["paid 5"])
         return
     asked = said["waits"][0]["outcome_unknown"]
