@@ -22,17 +22,16 @@ from hitl.agent.model_node import MODEL, ModelNode
 from hitl.agent.repair import repair
 from hitl.agent.review import ReviewState
 from hitl.agent.tool import Tool, as_tool, check_names
-from hitl.agent.tools_node import TOOLS, ToolsNode, sends
+from hitl.agent.tools_node import TOOLS, Goto, ToolsNode, sends
 from hitl.agent.turns import last_turn, messages_of
 from hitl.checkpoint import Checkpointer
 from hitl.engine import CompiledStateGraph, Runtime, StateGraph
 from hitl.errors import Misuse
 from hitl.ledger import near
-from hitl.values import END, START, Command, Send
+from hitl.values import END, START, Command
 
 __all__ = ["bind_gates", "create_agent", "hook_node", "joined_state"]
 
-Goto = str | Sequence[str | Send]
 Route = Callable[[Sequence[Any]], Goto]
 
 
@@ -210,8 +209,10 @@ class _Wiring:
             return self._told(await model.acall(state, runtime), following)
 
         self.graph.add_node(MODEL, ask, async_action=aask, onward=_onward(following))
-        self.graph.add_node(TOOLS, tools, async_action=tools.acall, approves=tools.asks)
-        self._after_tools(tools)
+        tools.after = after = self._after_tools(tools)
+        self.graph.add_node(
+            TOOLS, tools, async_action=tools.acall, approves=tools.asks, onward=_onward(after)
+        )
         self._chain(self.before_agent, "before_agent", lambda _: self.entry)
         self._chain(self.before_model, "before_model", lambda _: MODEL)
         self._chain(self.after_model, "after_model", self._after_turn)
@@ -231,21 +232,19 @@ class _Wiring:
 
         return onward
 
-    def _after_tools(self, tools: ToolsNode) -> None:
+    def _after_tools(self, tools: ToolsNode) -> Route:
         """Go on to the model; or to the end, where all of a turn's tools return directly."""
         direct = {name for name, tool in tools.executor.tools.items() if tool.return_direct}
         if not direct:
-            self.graph.add_edge(TOOLS, self.entry)
-            return
+            return _to(self.entry)
 
-        def onward(state: Any) -> str:
-            messages = messages_of(state)
+        def onward(messages: Sequence[Any]) -> str:
             place = last_turn(messages)
             turn = None if place is None else messages[place]
             names = _called(turn) if isinstance(turn, AIMessage) else set()
             return self.exit if names and names <= direct else self.entry
 
-        self.graph.add_conditional_edges(TOOLS, onward)
+        return onward
 
     def _told(self, written: list[BaseMessage], following: Route) -> Command:
         return Command(update={"messages": written}, goto=following(written[-1:]))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hitl.agent.admission import Admission, Answered, Ticket
+from hitl.agent.admission import Admission, Answered, Ticket, passing
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import refused
 from hitl.agent.executor import Executor, arun, run
@@ -15,13 +15,21 @@ from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
 from hitl.agent.middleware import AgentMiddleware, overrides
 from hitl.agent.review import Review, copied, mark
 from hitl.agent.tool import Tool
-from hitl.agent.turns import answers_of, find_turn, messages_of, result_id, unanswered
+from hitl.agent.turns import (
+    answers_of,
+    find_turn,
+    last_turn,
+    messages_of,
+    result_id,
+    showing,
+    unanswered,
+)
 from hitl.engine import Task, current_task
 from hitl.errors import Misuse, Refused
 from hitl.policy import ToolCallRequest
-from hitl.values import Send, ToolCall, plain
+from hitl.values import Command, Json, Send, ToolCall
 
-__all__ = ["TOOLS", "ToolsNode", "sends"]
+__all__ = ["TOOLS", "Goto", "ToolsNode", "sends"]
 
 TOOLS = "tools"
 
@@ -29,6 +37,12 @@ REPEATED = (
     "The call of {name!r} was started before and is not declared safe to repeat, so it was "
     "not started again. What came of it before: {before}"
 )
+LATE = "The call of {name!r} was answered before, so it was not started any more."
+
+Goto = str | Sequence[str | Send]
+Ref = tuple[str, int]
+"""Which call a task runs: id of the turn's message, and the call's place in it."""
+
 
 Handler = Callable[[ToolCallRequest], ToolMessage]
 AsyncHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage]]
@@ -46,10 +60,16 @@ def sends(messages: Sequence[Any], place: int) -> list[Send]:
 class ToolsNode:
     """Runs the call that its task's argument points to, and returns its tool message.
 
+    A task without such an argument runs nothing: it sends tasks for the open calls of the last
+    turn. Of several tasks of a superstep for one call, the first runs it.
+
     Args:
         tools: The tools by name.
         gates: The approval middleware.
         middleware: Whose ``wrap_tool_call`` stands around a call, the first one outermost.
+
+    Attributes:
+        after: Says where to go, given the messages before the calls; None for nowhere.
     """
 
     def __init__(
@@ -58,6 +78,7 @@ class ToolsNode:
         gates: Sequence[HumanInTheLoopMiddleware],
         middleware: Sequence[AgentMiddleware],
     ) -> None:
+        self.after: Callable[[Sequence[Any]], Goto] | None = None
         self.wraps = [m for m in middleware if overrides(m, "wrap_tool_call")]
         self.awraps = [
             m
@@ -68,17 +89,49 @@ class ToolsNode:
         self.executor = Executor(tools, keeps=bool(self.awraps))
         self.notice = next((gate.edit_notice for gate in gates if gate.edit_notice), None)
         self._turn: _Turn | None = None
+        self._firsts: tuple[object, Mapping[Ref, int]] = ((), {})
 
     @property
     def asks(self) -> bool:
         """Return whether a call may wait here for a human."""
         return any(gate.asks for gate in self.admission.gates)
 
-    def __call__(self, ref: Mapping[str, Any]) -> dict[str, object]:
+    def __call__(self, ref: object) -> Command:
         """Run one call in this thread."""
-        task, ticket = self._open(ref)
-        if ticket is None:
-            return {}
+        task = current_task("The tools node")
+        known = _ref(ref)
+        if known is None:
+            return self._spread(task)
+        ticket = self._open(task, known)
+        message = None if ticket is None else self._run(task, ticket)
+        return self._left(task, message)
+
+    async def acall(self, ref: object) -> Command:
+        """Run one call on an event loop."""
+        task = current_task("The tools node")
+        known = _ref(ref)
+        if known is None:
+            return self._spread(task)
+        ticket = self._open(task, known)
+        message = None if ticket is None else await self._arun(task, ticket)
+        return self._left(task, message)
+
+    def _spread(self, task: Task) -> Command:
+        """Send a task for each open call of the last turn that has none in this superstep."""
+        messages = messages_of(task.values)
+        place = last_turn(messages)
+        firsts = self._first_places(task)
+        due = [] if place is None else sends(messages, place)
+        missing = [send for send in due if _ref(send.arg) not in firsts]
+        if missing:
+            return Command(goto=missing)
+        return self._left(task, None)
+
+    def _left(self, task: Task, message: ToolMessage | None) -> Command:
+        goto = () if self.after is None else self.after(messages_of(task.values))
+        return Command(update=None if message is None else {"messages": [message]}, goto=goto)
+
+    def _run(self, task: Task, ticket: Ticket) -> ToolMessage:
         admitted = self.admitted(task, ticket)
         if isinstance(admitted, ToolMessage):
             return _told(ticket, admitted)
@@ -94,13 +147,13 @@ class ToolsNode:
         wrapped: Handler = handler
         for middleware in reversed(self.wraps):
             wrapped = _around(middleware, wrapped)
-        return _told(ticket, wrapped(once.request))
+        try:
+            return _told(ticket, wrapped(once.request))
+        finally:
+            for key, items in once.close():
+                task.run.journal.note(task.place, key, items)
 
-    async def acall(self, ref: Mapping[str, Any]) -> dict[str, object]:
-        """Run one call on an event loop."""
-        task, ticket = self._open(ref)
-        if ticket is None:
-            return {}
+    async def _arun(self, task: Task, ticket: Ticket) -> ToolMessage:
         admitted = self.admitted(task, ticket)
         if isinstance(admitted, ToolMessage):
             return _told(ticket, admitted)
@@ -116,19 +169,36 @@ class ToolsNode:
         wrapped: AsyncHandler = handler
         for middleware in reversed(self.awraps):
             wrapped = _aaround(middleware, wrapped)
-        return _told(ticket, await wrapped(once.request))
+        try:
+            return _told(ticket, await wrapped(once.request))
+        finally:
+            for key, items in once.close():
+                await task.run.journal.anote(task.place, key, items)
 
-    def _open(self, ref: Mapping[str, Any]) -> tuple[Task, Ticket | None]:
-        """Find the call; no ticket where the turn is gone or has its answer already."""
-        task = current_task("The tools node")
-        message, index = str(ref["message"]), int(ref["index"])
+    def _open(self, task: Task, ref: Ref) -> Ticket | None:
+        """Find the call; None where the turn is gone, or the call is another task's or done."""
+        message, index = ref
         turn = self._open_turn(messages_of(task.values), message)
         if turn is None or index not in turn.calls:
-            return task, None
+            return None
+        if self._first_places(task).get(ref, task.place) != task.place:
+            return None
         review = task.values.get("hitl_review")
         known = review if isinstance(review, Review) else None
-        state = task.run.shape.schema.build(task.values)
-        return task, Ticket(message, index, turn.calls[index], known, state)
+        state = showing(task.run.shape.schema.build(task.values), turn.place, turn.shown)
+        return Ticket(message, index, turn.calls[index], known, state)
+
+    def _first_places(self, task: Task) -> Mapping[Ref, int]:
+        """Return the place of the first task for each call. A superstep has one list of them."""
+        of, firsts = self._firsts
+        if of is not task.due:
+            firsts = {}
+            for place, (node, arg) in enumerate(task.due):
+                known = _ref(arg) if node == task.node.name else None
+                if known is not None:
+                    firsts.setdefault(known, place)
+            self._firsts = task.due, firsts
+        return firsts
 
     def _open_turn(self, messages: Sequence[BaseMessage], id: str) -> _Turn | None:
         """Return the open calls of a turn. All tasks of a superstep read the same list."""
@@ -141,9 +211,10 @@ class ToolsNode:
         message = messages[place]
         assert isinstance(message, AIMessage)
         answers = answers_of(messages, place)
-        calls = {i: call for i, call in enumerate(message.tool_calls) if answers[i] is None}
-        self._turn = _Turn(messages, len(messages), id, calls)
-        return self._turn
+        calls = {i: copied(call) for i, call in enumerate(message.tool_calls) if answers[i] is None}
+        shown = replace(message, tool_calls=list(map(copied, message.tool_calls)))
+        self._turn = turn = _Turn(messages, len(messages), id, place, calls, shown)
+        return turn
 
     def admitted(
         self, task: Task, ticket: Ticket
@@ -159,12 +230,19 @@ class ToolsNode:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The open calls of one turn, as they stand in one list of messages."""
+    """The open calls of one turn, as they stand in one list of messages.
+
+    Attributes:
+        calls: What runs: copies, which nobody is given.
+        shown: What tools and middleware see of the turn.
+    """
 
     of: Sequence[BaseMessage]
     length: int
     id: str
+    place: int
     calls: Mapping[int, ToolCall]
+    shown: AIMessage
 
     def fits(self, messages: Sequence[BaseMessage], id: str) -> bool:
         """Return whether this is a turn of exactly this list."""
@@ -202,12 +280,16 @@ class _Once:
         self._admitted = _Ready(call, items, mark(call) != mark(ticket.call), again=False)
         self._mark = mark(call)
         self._before: dict[str, str] = {}
+        self._passed = [passing(call, items)]
+        self._closed = False
         self._lock = threading.Lock()
 
     def next(self, request: ToolCallRequest) -> _Ready | ToolMessage:
         """Return the call that may run now, or the message that stands for it."""
         with self._lock:
             call = copied(request.tool_call)
+            if self._closed:  # a middleware has kept the handler
+                return refused(call, LATE.format(name=call["name"]))
             try:
                 name, print_ = call["name"], mark(call)
             except Refused as error:
@@ -229,7 +311,19 @@ class _Once:
         if isinstance(admitted, ToolMessage):
             return admitted
         now = mark(admitted[0])
+        self._passed.append(passing(*admitted))
         return _Ready(*admitted, edited=now != print_, again=now in self._before)
+
+    def close(self) -> list[tuple[str, Json]]:
+        """Start nothing any more; return what to note of a task that has paused."""
+        with self._lock:
+            self._closed = True
+        if not self.task.paused or not self.task.run.journal.saved:
+            return []
+        notes = self.task.record.notes
+        new = [(key, items) for key, items in self._passed if notes.get(key) != items]
+        notes.update(new)
+        return new
 
     def came(self, ready: _Ready, message: ToolMessage) -> ToolMessage:
         """Take what came of a call; the notice of an edit is put before it."""
@@ -244,28 +338,27 @@ class _Once:
         return replace(message, content=[{"type": "text", "text": text}, *content])
 
 
-def _copy(call: ToolCall) -> ToolCall:
-    """Return a call of its own, so that middleware cannot change what was approved."""
-    try:
-        return {**call, "args": plain(call["args"])}  # type: ignore[typeddict-item]
-    except ValueError:
-        return call  # not plain JSON: it is refused before it runs
+def _ref(arg: object) -> Ref | None:
+    """Return which call an argument points to, None where it is no such argument."""
+    if not isinstance(arg, Mapping):
+        return None
+    message, index = arg.get("message"), arg.get("index")
+    return (message, index) if isinstance(message, str) and type(index) is int else None
 
 
-def _told(ticket: Ticket, message: object) -> dict[str, object]:
+def _told(ticket: Ticket, message: object) -> ToolMessage:
     """Return what the task writes: the one answer to its call, whoever made it."""
     if not isinstance(message, ToolMessage):
         raise Misuse(
             f"wrap_tool_call returned a {type(message).__name__}.",
             hint="Return what handler(request) returned, or a ToolMessage of your own.",
         )
-    answer = replace(
+    return replace(
         message,
         id=result_id(ticket.message, ticket.index),
         tool_call_id=ticket.call.get("id") or "",
         name=message.name or ticket.call["name"],
     )
-    return {"messages": [answer]}
 
 
 def _around(middleware: AgentMiddleware, inner: Handler) -> Handler:

@@ -18,14 +18,14 @@ from hitl.cli import facts
 from hitl.cli.safe import safe
 from hitl.cli.screen import Screen
 from hitl.codec import loads
-from hitl.errors import HitlError, Misuse, StoreFailed, UnknownId
+from hitl.errors import HitlError, StoreFailed, UnknownId
 from hitl.inbox import Inbox
+from hitl.ledger import check_reviewer
 from hitl.values import Item
 
 __all__ = [
     "UNNAMED",
     "Session",
-    "check_reviewer",
     "check_there",
     "decide_commands",
     "examples",
@@ -122,20 +122,9 @@ def reviewer_option(name: str) -> Callable[[Callable[..., int]], Callable[..., i
         "by",
         envvar="HITL_REVIEWER",
         metavar="NAME",
-        callback=lambda _context, _option, value: check_reviewer(value),
+        callback=lambda _context, option, value: check_reviewer(value or None, option.opts[0]),
         help="Who decides, kept with the decision; also HITL_REVIEWER.",
     )
-
-
-def check_reviewer(name: str | None) -> str | None:
-    """Return a reviewer's name, None for an empty one.
-
-    Raises:
-        Misuse: It is longer than 512 characters.
-    """
-    if name is not None and len(name) > 512:
-        raise Misuse("A reviewer's name has at most 512 characters.", hint="Give a short id.")
-    return name or None
 
 
 def examples(*lines: str) -> str:

@@ -322,7 +322,7 @@ def _all(store: Checkpointer, more: set[str]) -> Iterator[str]:
 
 def _watched(screen: Screen, things: Iterable[T], total: int | None, what: str) -> Iterator[T]:
     """Yield things, with a bar on standard error where a person may see it."""
-    if screen.as_json or not screen.err.is_terminal:
+    if screen.as_json or not screen.err.file.isatty():
         yield from things
         return
     from rich.progress import Progress

@@ -124,6 +124,8 @@ def story(hitl: CommandLine) -> None:
     hitl(1, "resume", "hostile:agent", THREAD, "--json")
     hitl(0, "log", THREAD)
     hitl(0, "log", THREAD, "--json")
+    hitl(0, "store", "info")
+    hitl(0, "store", "verify", "--json")  # without its progress bar
     hitl(1, "run", "hostile:broken", "x")
     for words in (
         ("show", TYPED),

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hitl import (
+    AIMessage,
     Command,
     HumanInTheLoopMiddleware,
     ScriptedModel,
@@ -261,3 +262,33 @@ def test_every_order_of_decisions_and_every_crash_comes_to_the_same(plan: Plan) 
             assert did == should
         states = {item.state for item in world.items().values()}
         assert states <= {"ran", "done"}
+
+
+@settings(max_examples=60)
+@given(plans(), st.data())
+def test_a_call_replaced_while_its_turn_waits_never_runs_unasked(
+    plan: Plan, data: st.DataObject
+) -> None:
+    plan.deaths = []
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(plan, Path(folder) / "t.db")
+        output = world.go({"messages": [{"role": "user", "content": "go"}]}, lambda: False)
+        if not output.interrupts:
+            return
+        at = data.draw(st.integers(0, len(plan.calls) - 1))
+        name = data.draw(st.sampled_from(list(EFFECTS)))
+        turn = next(m for m in output.value["messages"] if m.type == "ai")
+        calls = [*turn.tool_calls]
+        calls[at] = {**calls[at], "name": name, "args": {"x": 500}}
+        update = {"messages": [AIMessage("", id=turn.id, tool_calls=calls)]}
+        ids = {index: item.id for index, item in world.items().items()}
+        by_id = {ids[index]: plan.decisions[index] for index in ids}
+        output = world.go(Command(resume=by_id, update=update), lambda: False)
+        replaced = [one for one in world.ran if one[1] == 500]
+        assert not replaced or not allowed(plan.rules.get(name)), "a gated one is asked about"
+        said = plan.decisions.get(at, {}).get("type")
+        if said in ("reject", "respond"):
+            assert not replaced, "its place in the turn is closed"
+        for index in ids:
+            if plan.decisions[index]["type"] in ("reject", "respond"):
+                assert all(one[1] != index for one in world.ran)

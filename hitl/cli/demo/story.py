@@ -15,7 +15,7 @@ from hitl.checkpoint import SqliteSaver
 from hitl.cli.asking import Asker
 from hitl.cli.demo.agent import THREAD, WISH
 from hitl.cli.demo.world import World
-from hitl.cli.facts import decision_line, effect, title
+from hitl.cli.facts import decision_line, effect, state_word, title
 from hitl.cli.screen import Screen
 from hitl.cli.terminal import Terminal
 from hitl.errors import Misuse
@@ -240,14 +240,7 @@ class _Story:
             self.screen.say(f"{iso(item.asked_at)}  {title(item)}: {effect(item)}", "bold")
             if item.decision is not None:
                 self.screen.say(decision_line(item.decision), indent=4)
-            self.screen.say(f"now: {_now(item)}", indent=4)
-
-
-def _now(item: Item) -> str:
-    """Return what has become of an item, in a word or two."""
-    if item.kind == "action" and item.state == "done":
-        return "never ran"
-    return "settled" if item.kind == "outcome" and item.state == "done" else item.state
+            self.screen.say(f"now: {state_word(item)}", indent=4)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hitl.cli.demo.agent import THREAD, WISH, build
 from hitl.cli.demo.world import World
-from hitl.cli.progress import Teller
+from hitl.cli.progress import Teller, message_ids
 from hitl.errors import HitlError
 
 __all__ = ["main"]
@@ -29,7 +29,8 @@ def main(folder: str, job: str, model: str | None = None) -> int:
     start = {"messages": [{"role": "user", "content": WISH}]} if job == "start" else None
     try:
         agent = build(World(Path(folder), dies=job == "resume-and-die"), model)
-        teller = Teller(agent.shape.schema.hidden)
+        known = message_ids(agent.get_state(config).values)
+        teller = Teller(agent.shape.schema.hidden, known)
         for part in agent.stream(start, config):
             for who, what in teller.lines(part):
                 _tell(who=who, what=what)

@@ -347,4 +347,7 @@ def test_an_approval_does_not_pass_to_a_call_that_no_rule_would_ask_about():
     output = world.go("go", Changes(), gate({"pay": rule}))
     output = world.go(decide(output, APPROVE), Changes(), gate({"pay": rule}))
     assert world.ran == []
-    assert "no approval that could be used" in results(output)[0]
+    assert [one["args"] for one in requests(output)] == [{"n": 50}], "it is asked about itself"
+    output = world.go(decide(output, REJECT), Changes(), gate({"pay": rule}))
+    assert world.ran == []
+    assert not output.interrupts
