@@ -308,7 +308,7 @@ class Keeps(AgentMiddleware):
 
 def test_a_handler_that_is_kept_starts_nothing_after_the_call_was_answered():
     world, keeps = World(), Keeps()
-    turns = [{"tool_calls": [call("pay", n=1)]}, {"tool_calls": [call("look", n=2)]}, "done"]
+    turns: Any = [{"tool_calls": [call("pay", n=1)]}, {"tool_calls": [call("look", n=2)]}, "done"]
     output = go(world.app({}, "batched", keeps, model=ScriptedModel(turns)))
     assert world.ran == []
     assert "answered before" in output.value["messages"][-2].content
@@ -332,7 +332,7 @@ def test_a_result_of_an_odd_kind_is_a_result(odd):
     world = World(call("strange"))
 
     @tool
-    def strange() -> str:
+    def strange() -> object:
         """Be odd."""
         if isinstance(odd, Exception):
             raise odd
