@@ -40,9 +40,11 @@ Path("loaded").touch()
 while not Path("go").exists():
     time.sleep(0.01)
 """
-# Makes the terminal the child's own, so that Ctrl-C reaches it, then becomes the command.
+# Makes the terminal the child's own, so that Ctrl-C reaches it, then becomes the command. A shell
+# that starts the tests in the background has them ignore Ctrl-C, which children inherit.
 OWN = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "os.execv(sys.executable, [sys.executable, '-m', 'hitl.cli', *sys.argv[1:]])"
 )
 PROMPT = "Enter to leave it open:"
@@ -77,10 +79,11 @@ class Terminal:
         self._last = keys
         os.write(self._here, keys.encode())
 
-    def end(self) -> int:
+    def end(self, seconds: float = 60) -> int:
         """Read to the end, and return the exit code."""
+        end = time.monotonic() + seconds
         while self._read():
-            pass
+            assert time.monotonic() < end, self.shown
         return self._process.wait(30)
 
     def close(self) -> None:
