@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from contextlib import suppress
 from typing import Annotated, TypedDict
 
 import pytest
@@ -92,7 +93,8 @@ def test_an_answer_that_the_other_run_has_delivered_meanwhile_is_not_given_to_th
 
     def deliver():
         let_go()
-        app().invoke(None, CONFIG)
+        with suppress(Busy):  # the one that waits may have been quicker, and delivered it itself
+            app().invoke(None, CONFIG)
 
     timer = threading.Timer(0.05, deliver)
     timer.start()
