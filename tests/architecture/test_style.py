@@ -29,7 +29,7 @@ FOREIGN = re.compile(
             "pypi" + r"\.org",
             "python" + r"hosted\.org",
             "registry" + r"\.npmjs",
-            "/work/" + r"(main|shared|\.library)\b",
+            "/" + r"work/(main|shared|\.library)\b",
             "/root/" + r"\.(pyenv|cache|config|local)",
             "/opt/" + "(pypi|wheels)",
         )
