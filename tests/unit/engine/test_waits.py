@@ -95,7 +95,7 @@ def test_a_lost_call_is_not_started_again_until_a_human_has_settled_it(
     with pytest.raises(WrongAnswer, match="by id"):
         hand.invoke(graph.compile(store), Command(resume=decision), CONFIG)
     result = hand.invoke(graph.compile(store), Command(resume={item.id: decision}), CONFIG)
-    assert result["log"] == [log, "b"] or result["log"] == ["b", log]
+    assert result["log"] == ["b", log]  # in the order of the tasks, whichever settled first
     assert node.started == starts
     assert store.items(ids=[item.id])[0].state == "done"
 
