@@ -15,23 +15,37 @@ from hitl.policy.request import (
     ReviewConfig,
     ToolCallRequest,
 )
-from hitl.policy.verdict import DECISIONS, Verdict, VerdictEffect
+from hitl.policy.verdict import (
+    DECISIONS,
+    NO_OBLIGATIONS,
+    DeadlineRule,
+    GrantRule,
+    Obligations,
+    ReviewerRule,
+    Verdict,
+    VerdictEffect,
+)
 
 __all__ = [
     "DECISIONS",
     "DESCRIPTION_PREFIX",
+    "NO_OBLIGATIONS",
     "Action",
     "ActionRequest",
     "ApproveDecision",
+    "DeadlineRule",
     "EditDecision",
+    "GrantRule",
     "HITLDecision",
     "HITLRequest",
     "HITLResponse",
     "InterruptOn",
     "InterruptOnConfig",
+    "Obligations",
     "RejectDecision",
     "RespondDecision",
     "ReviewConfig",
+    "ReviewerRule",
     "ToolCallRequest",
     "Verdict",
     "VerdictEffect",
