@@ -16,6 +16,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyDecided",
+    "BadPolicy",
     "Broken",
     "Busy",
     "Conflict",
@@ -118,6 +119,12 @@ class NotStorable(Misuse, TypeError):
     """A value cannot be written to the log; ``fields["path"]`` says where it sits."""
 
     code = "not_storable"
+
+
+class BadPolicy(Misuse):
+    """A policy file cannot be used; ``fields["findings"]`` lists everything that is wrong."""
+
+    code = "bad_policy"
 
 
 class InvalidUpdateError(Misuse):
