@@ -34,6 +34,7 @@ __all__ = [
     "NotStorable",
     "NothingWaiting",
     "OutcomeUnknown",
+    "OutsideRoot",
     "OutsideRun",
     "Refused",
     "Stale",
@@ -167,6 +168,12 @@ class OutcomeUnknown(Refused):
     """A call was started and its result is not known; a human must settle it first."""
 
     code = "outcome_unknown"
+
+
+class OutsideRoot(Refused, PermissionError):
+    """A path does not lead to an ordinary file inside the root that was named."""
+
+    code = "outside_root"
 
 
 class Conflict(HitlError):

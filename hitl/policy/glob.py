@@ -14,7 +14,6 @@ Patterns come from files that people write, texts from models: no text can make 
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
@@ -65,7 +64,10 @@ def literal_prefix(pattern: str) -> str:
     Raises:
         ValueError: The pattern cannot be read; the message gives the position.
     """
-    return os.path.commonprefix([_fixed(steps) for steps in _read(pattern, "/.")])
+    texts = [_fixed(steps) for steps in _read(pattern, "/.")]
+    first, last = min(texts), max(texts)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(char for char, _ in same)
 
 
 def _read(pattern: str, separators: str) -> list[list[_Step]]:
