@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from hitl.errors import (
         AlreadyDecided,
+        BadPolicy,
         Busy,
         Conflict,
         EmptyInputError,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
         HITLRequest,
         HITLResponse,
         InterruptOnConfig,
+        Policy,
         RejectDecision,
         RespondDecision,
         ReviewConfig,
@@ -158,6 +160,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "hitl.errors": (
         "AlreadyDecided",
+        "BadPolicy",
         "Busy",
         "Conflict",
         "EmptyInputError",
@@ -187,6 +190,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "HITLRequest",
         "HITLResponse",
         "InterruptOnConfig",
+        "Policy",
         "RejectDecision",
         "RespondDecision",
         "ReviewConfig",
@@ -224,6 +228,7 @@ __all__ = [
     "AnyMessage",
     "ApproveDecision",
     "AsyncSqliteSaver",
+    "BadPolicy",
     "BaseMessage",
     "BaseTool",
     "Busy",
@@ -262,6 +267,7 @@ __all__ = [
     "NothingWaiting",
     "OutcomeUnknown",
     "Overwrite",
+    "Policy",
     "PregelTask",
     "Refused",
     "RejectDecision",

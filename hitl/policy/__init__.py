@@ -1,7 +1,10 @@
 """Floor 4: which calls wait for a human. Needs values and errors only; does no I/O."""
 
 from hitl.policy.config import InterruptOnConfig
+from hitl.policy.facts import ToolFacts, Tools
+from hitl.policy.finding import Finding
 from hitl.policy.interrupt_on import DESCRIPTION_PREFIX, InterruptOn
+from hitl.policy.policy import Policy
 from hitl.policy.request import (
     Action,
     ActionRequest,
@@ -35,6 +38,7 @@ __all__ = [
     "ApproveDecision",
     "DeadlineRule",
     "EditDecision",
+    "Finding",
     "GrantRule",
     "HITLDecision",
     "HITLRequest",
@@ -42,11 +46,14 @@ __all__ = [
     "InterruptOn",
     "InterruptOnConfig",
     "Obligations",
+    "Policy",
     "RejectDecision",
     "RespondDecision",
     "ReviewConfig",
     "ReviewerRule",
     "ToolCallRequest",
+    "ToolFacts",
+    "Tools",
     "Verdict",
     "VerdictEffect",
 ]

@@ -20,6 +20,8 @@ __all__ = [
     "Condition",
     "Group",
     "every",
+    "exists",
+    "looks_at",
     "parse_pointer",
     "value_at",
 ]

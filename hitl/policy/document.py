@@ -125,6 +125,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class WithinDoc(_Part):
+    """A root, for tools that take what lies below a path, too."""
+
+    root: Name
+    subtree: StrictBool = False
+    pattern: Name | None = None
+
+
 class OperatorsDoc(_Part):
     """What one argument must be; all operators that are given must hold."""
 
@@ -144,7 +152,7 @@ class OperatorsDoc(_Part):
     size: Count = 0
     size_le: Count = 0
     exists: StrictBool = True
-    within: Name = ""
+    within: Name | WithinDoc = ""
     host_in: Names = []
     argv: Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_length=1)] = []
     sql: Literal["read", "write"] = "read"
@@ -255,13 +263,22 @@ class RuleDoc(_Part):
     examples: ExamplesDoc | None = None
 
 
+class RootDoc(_Part):
+    """A folder with what is known about it."""
+
+    folder: Name
+    base: Name | None = None
+    case_fold: StrictBool | None = None
+    real: StrictBool = True
+
+
 class Document(_Part):
     """A policy: which calls of an agent's tools run, wait for a human, or are refused."""
 
     hitl_policy: Literal[1]
     default: Effect = "ask"
     unknown_tool: Effect = "deny"
-    roots: dict[Name, Name] = {}
+    roots: dict[Name, Name | RootDoc] = {}
     groups: dict[Name, Names] = {}
     rules: list[RuleDoc] = []
 

@@ -9,7 +9,7 @@ leans to the safe side in every rule. No test raises, and none does more work th
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, cast
 
 from hitl.values import Json
@@ -50,12 +50,6 @@ def _text(make: Callable[[str], Texts], wanted: str) -> Test:
     return test
 
 
-def is_number(value: object) -> bool:
-    """Return whether a value is a number that can be compared; a bool and NaN are not."""
-    kind = type(value)
-    return kind is int or (kind is float and value - value == 0.0)  # type: ignore[operator]
-
-
 def _number(passes: Callable[[int | float], bool]) -> Test:
     def test(value: object) -> Truth:
         kind = type(value)
@@ -80,44 +74,63 @@ def _eq(wanted: Json) -> Test:
 
 def _in(wanted: Json) -> Test:
     values = _list(wanted)
-    texts = frozenset(value for value in values if isinstance(value, str))
+    texts = [value for value in values if isinstance(value, str)]
+    bools = frozenset(value for value in values if isinstance(value, bool))
+    numbers = frozenset(
+        value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    exact = frozenset(texts)
     alike = frozenset(map(fold, texts))
-    plain = all(text.isascii() for text in texts)
-    others = [_eq(value) for value in values if not isinstance(value, str)]
+    text = _text_in(exact, alike)
+    number = _number(numbers.__contains__)
 
     def test(value: object) -> Truth:
-        if type(value) is str and texts:
-            found = value in texts
-            if (plain and value.isascii()) or (fold(value) in alike) is found:
-                return found
+        kind = type(value)
+        if kind is str:
+            return text(value) if texts else None
+        if kind is bool:
+            return value in bools if bools else None
+        if value is None:
+            return True if None in values else None
+        return number(value) if numbers else None
+
+    return test if texts or bools or numbers else _eq(None)
+
+
+def _text_in(exact: frozenset[str], alike: frozenset[str]) -> Test:
+    plain = all(text.isascii() for text in exact)
+
+    def test(value: object) -> Truth:
+        if type(value) is not str:
             return None
-        return any_of(other(value) for other in others)
+        found = value in exact
+        if plain and value.isascii():
+            return found
+        return found if (fold(value) in alike) is found else None
 
     return test
 
 
-def any_of(truths: object) -> Truth:
-    """Return whether any is True; unknown if none is and one is not False (none at all, too)."""
-    result: Truth = None
-    known = False
-    unknown = False
-    for truth in cast("Sequence[Truth]", truths):
+def _any(truths: Iterable[Truth]) -> Truth:
+    """Return whether any is True; unknown where none is and one is unknown."""
+    result: Truth = False
+    for truth in truths:
         if truth:
             return True
-        known = True
-        unknown = unknown or truth is None
-    if known and not unknown:
-        result = False
+        if truth is None:
+            result = None
     return result
 
 
 def _contains(wanted: Json) -> Test:
     same = _eq(wanted)
-    inside = _text(lambda text: lambda value: text in value, wanted) if isinstance(wanted, str) else None
+    inside: Test | None = None
+    if isinstance(wanted, str):
+        inside = _text(lambda text: lambda value: text in value, wanted)
 
     def test(value: object) -> Truth:
         if type(value) is list:
-            return any_of(same(part) for part in value) if value else False
+            return _any(same(part) for part in value)
         return inside(value) if inside else None
 
     return test
@@ -146,17 +159,15 @@ def _sized(passes: Callable[[int], bool]) -> Test:
 
 
 def _host_in(wanted: Json) -> Test:
-    from hitl.policy.hosts import host_in
+    from hitl.policy.hosts import compile_hosts
 
-    hosts = tuple(map(str, _list(wanted)))
-    return lambda value: host_in(value, hosts)
+    return compile_hosts([str(host) for host in _list(wanted)])
 
 
 def _argv(wanted: Json) -> Test:
-    from hitl.policy.argv import argv_matches
+    from hitl.policy.argv import compile_argv
 
-    spec = [tuple(map(str, _list(words))) for words in _list(wanted)]
-    return lambda value: argv_matches(value, spec)
+    return compile_argv([[str(word) for word in _list(words)] for words in _list(wanted)])
 
 
 def _sql(wanted: Json) -> Test:

@@ -1,0 +1,201 @@
+"""``Policy``: one or more layers of rules that judge an agent's tool calls.
+
+Owns how a policy comes to be (from a file, a text, an ``interrupt_on``, other policies) and the
+verbs that users have for it. A policy never changes; judging does no I/O except that conditions
+on paths look at the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hitl.errors import Misuse
+from hitl.policy.condition import NO_ARGS
+from hitl.policy.facts import ToolFacts, Tools, facts_of
+from hitl.policy.interrupt_on import InterruptOn
+from hitl.policy.layer import FileLayer, InterruptOnLayer, Layer
+from hitl.policy.request import ToolCallRequest
+from hitl.policy.strictest import strictest
+from hitl.policy.verdict import Verdict
+from hitl.values import Json, ToolCall, canonical
+
+if TYPE_CHECKING:
+    from hitl.policy.config import InterruptOnConfig
+
+__all__ = ["Policy"]
+
+_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """Rules about tool calls; make one with :meth:`load`, :meth:`from_text` and the like.
+
+    Attributes:
+        layers: What is judged, each by itself; the strictest verdict counts.
+        tools: The tools of the agent, None where it is not bound to one.
+    """
+
+    layers: tuple[Layer, ...]
+    tools: Mapping[str, ToolFacts] | None = None
+    _policy_id: str = field(init=False, repr=False)
+    _merged: dict[tuple[int, ...], tuple[list[Verdict], Verdict]] = field(
+        init=False, repr=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_policy_id", _together([one.policy_id for one in self.layers]))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Return the policy of a file, YAML or JSON.
+
+        Args:
+            path: The file; relative roots in it start at its folder.
+
+        Raises:
+            BadPolicy: It is not a policy; everything that is wrong is listed.
+            Misuse: It cannot be read, or a library that it needs is not installed.
+        """
+        from hitl.policy.reading import decode
+
+        file = Path(path)
+        try:
+            raw = file.read_bytes()
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise Misuse(f"The policy {file} cannot be read: {reason}.") from error
+        folder = str(file.parent.absolute())
+        return cls.from_text(decode(raw, str(file)), name=str(file), folder=folder)
+
+    @classmethod
+    def from_text(cls, text: str, *, name: str = "policy", folder: str = "") -> Policy:
+        """Return the policy that a text is, YAML or JSON.
+
+        Args:
+            text: The text; JSON if it begins with "{".
+            name: What findings and verdicts call it.
+            folder: Where relative roots start; the current folder by default.
+
+        Raises:
+            BadPolicy: It is not a policy; everything that is wrong is listed.
+            Misuse: A library that it needs is not installed.
+        """
+        from hitl.policy.compiling import compile_rules
+        from hitl.policy.document import read_document
+        from hitl.policy.finding import refuse
+        from hitl.policy.reading import read_text
+
+        marked = read_text(text, name)
+        document = read_document(marked)
+        policy_id = _hash(marked.data)
+        rules, findings = compile_rules(document, marked, folder=folder, policy_id=policy_id)
+        refuse(name, findings)
+        return cls((FileLayer(name, policy_id, rules, document.default, document.unknown_tool),))
+
+    @classmethod
+    def from_interrupt_on(
+        cls, interrupt_on: Mapping[str, bool | InterruptOnConfig] | InterruptOn
+    ) -> Policy:
+        """Return an ``interrupt_on`` as a policy of one layer, with its own law.
+
+        Args:
+            interrupt_on: The map, compiled or not.
+
+        Raises:
+            Misuse: Something in the map is wrong.
+        """
+        if not isinstance(interrupt_on, InterruptOn):
+            interrupt_on = InterruptOn.compile(interrupt_on)
+        return cls((InterruptOnLayer(interrupt_on),))
+
+    @classmethod
+    def layered(cls, *policies: Policy) -> Policy:
+        """Return several policies as one; for every call the strictest of them counts.
+
+        Args:
+            policies: At least one: an organisation's, a project's, a thread's.
+
+        Raises:
+            Misuse: There is none, or two are bound to different tools.
+        """
+        if not policies:
+            raise Misuse("No policy was given.", hint="Give at least one.")
+        bound = [policy.tools for policy in policies if policy.tools is not None]
+        if any(tools != bound[0] for tools in bound):
+            raise Misuse("The policies are bound to different tools.", hint="Bind the whole.")
+        layers = dict.fromkeys(layer for policy in policies for layer in policy.layers)
+        return cls(tuple(layers), bound[0] if bound else None)
+
+    def __and__(self, other: Policy) -> Policy:
+        """Return both as one policy; the stricter verdict counts."""
+        return Policy.layered(self, other) if isinstance(other, Policy) else NotImplemented
+
+    @property
+    def policy_id(self) -> str:
+        """The SHA-256 of what the files say, empty where there is none; order does not count."""
+        return self._policy_id
+
+    def bind(self, tools: Tools) -> Policy:
+        """Return the policy for an agent's tools, so that ``unknown_tool`` holds for all others.
+
+        Args:
+            tools: The tools: facts, names, or a map from names to argument schemas.
+
+        Raises:
+            Misuse: Something among them is no tool.
+        """
+        return Policy(self.layers, facts_of(tools))
+
+    def judge(self, call: ToolCall, context: ToolCallRequest | None = None) -> Verdict:
+        """Return what is to happen with a call.
+
+        Args:
+            call: The call as the model proposed it: ``name`` and ``args``.
+            context: What surrounds it, for code in an ``interrupt_on``.
+        """
+        name, args = call["name"], call["args"]
+        known = self.tools is None or name in self.tools
+        if not isinstance(args, dict):
+            args = NO_ARGS
+
+        def request() -> ToolCallRequest:
+            return context or ToolCallRequest(call)
+
+        if len(self.layers) == 1:
+            return self.layers[0].judge(call, args, request, known=known)
+        said = [layer.judge(call, args, request, known=known) for layer in self.layers]
+        return self._strictest(said)
+
+    def _strictest(self, said: list[Verdict]) -> Verdict:
+        """Return what the layers say together, remembered by the very objects that they gave."""
+        key = tuple(map(id, said))
+        merged = self._merged.get(key)
+        if merged is None:
+            if len(self._merged) > _KEPT:
+                self._merged.clear()
+            merged = self._merged[key] = (said, strictest(said, self._policy_id))
+        return merged[1]
+
+
+def _hash(data: Json) -> str:
+    """Return the hash of what a document says; the order of its rules does not count."""
+    if isinstance(data, dict) and isinstance(data.get("rules"), list):
+        data = {**data, "rules": sorted(data["rules"], key=canonical)}  # type: ignore[arg-type]
+    return sha256(canonical(data)).hexdigest()
+
+
+def _together(ids: list[str]) -> str:
+    given = sorted({one for one in ids if one})
+    return (
+        given[0]
+        if len(given) == 1
+        else sha256("".join(given).encode()).hexdigest()
+        if given
+        else ""
+    )
