@@ -215,9 +215,6 @@ _HOME = {name: floor for floor, names in _FLOORS.items() for name in names}
 __version__ = "0.1.0"
 
 __all__ = [
-    "END",
-    "REMOVE_ALL_MESSAGES",
-    "START",
     "AIMessage",
     "AIMessageChunk",
     "Action",
@@ -236,6 +233,7 @@ __all__ = [
     "Command",
     "CompiledStateGraph",
     "Conflict",
+    "END",
     "EditDecision",
     "EmptyInputError",
     "Gate",
@@ -269,6 +267,7 @@ __all__ = [
     "Overwrite",
     "Policy",
     "PregelTask",
+    "REMOVE_ALL_MESSAGES",
     "Refused",
     "RejectDecision",
     "RemoveMessage",
@@ -276,6 +275,7 @@ __all__ = [
     "RetryPolicy",
     "ReviewConfig",
     "Runtime",
+    "START",
     "ScriptedModel",
     "Send",
     "SqliteSaver",

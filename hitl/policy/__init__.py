@@ -18,6 +18,7 @@ from hitl.policy.request import (
     ReviewConfig,
     ToolCallRequest,
 )
+from hitl.policy.strictest import strictest
 from hitl.policy.verdict import (
     DECISIONS,
     NO_OBLIGATIONS,
@@ -56,4 +57,5 @@ __all__ = [
     "Tools",
     "Verdict",
     "VerdictEffect",
+    "strictest",
 ]

@@ -31,11 +31,30 @@ _RUNNERS = frozenset(
 )
 """Programs that run what their arguments say: what they will do is not known from a prefix."""
 
-_HANDS_ON = (
-    "-delete -exec -execdir -fprint -fprintf -fls -ok -okdir --checkpoint-action --compress-program"
-    " --config-env --exec --ext-diff --open-files-in-pager --output --pager --pre --receive-pack"
-    " --rsh --to-command --upload-pack --use-compress-program"
-).split()  # noqa: SIM905
+_HANDS_ON = [
+    "-delete",
+    "-exec",
+    "-execdir",
+    "-fprint",
+    "-fprintf",
+    "-fls",
+    "-ok",
+    "-okdir",
+    "--checkpoint-action",
+    "--compress-program",
+    "--config-env",
+    "--exec",
+    "--ext-diff",
+    "--open-files-in-pager",
+    "--output",
+    "--pager",
+    "--pre",
+    "--receive-pack",
+    "--rsh",
+    "--to-command",
+    "--upload-pack",
+    "--use-compress-program",
+]
 """Options by which reading programs (find, git, sort, tar, rg ...) run others, write or delete."""
 
 Words = tuple[str, ...]
