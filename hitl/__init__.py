@@ -215,6 +215,9 @@ _HOME = {name: floor for floor, names in _FLOORS.items() for name in names}
 __version__ = "0.1.0"
 
 __all__ = [
+    "END",
+    "REMOVE_ALL_MESSAGES",
+    "START",
     "AIMessage",
     "AIMessageChunk",
     "Action",
@@ -233,7 +236,6 @@ __all__ = [
     "Command",
     "CompiledStateGraph",
     "Conflict",
-    "END",
     "EditDecision",
     "EmptyInputError",
     "Gate",
@@ -267,7 +269,6 @@ __all__ = [
     "Overwrite",
     "Policy",
     "PregelTask",
-    "REMOVE_ALL_MESSAGES",
     "Refused",
     "RejectDecision",
     "RemoveMessage",
@@ -275,7 +276,6 @@ __all__ = [
     "RetryPolicy",
     "ReviewConfig",
     "Runtime",
-    "START",
     "ScriptedModel",
     "Send",
     "SqliteSaver",

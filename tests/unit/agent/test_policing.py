@@ -44,7 +44,7 @@ def over(amount: int, effect: str = "ask", id: str = "big", **more) -> dict:
 class World:
     """One thread; each ``app`` is the agent of another process."""
 
-    def __init__(self, *amounts: int, mode: str = "batched", entries: dict | None = None):
+    def __init__(self, *amounts: int, mode: Any = "batched", entries: dict | None = None):
         self.ran: list[int] = []
         self.saver, self.mode, self.entries = InMemorySaver(), mode, entries or {}
         self.calls = [
@@ -79,11 +79,11 @@ class World:
         return self.app(given).invoke(Command(resume=resume), CONFIG, version="v2")
 
     def told(self, output) -> list[str]:
-        return [m.content for m in output.value["messages"] if isinstance(m, ToolMessage)]
+        return [m.text for m in output.value["messages"] if isinstance(m, ToolMessage)]
 
 
-def requests(interrupt) -> list[dict]:
-    return interrupt.value["action_requests"]
+def requests(interrupt) -> list[Any]:
+    return list(interrupt.value["action_requests"])
 
 
 def asked(output) -> list[int]:
@@ -124,7 +124,8 @@ def test_a_policy_that_allows_does_not_loosen_a_map(mode):
 def test_only_decisions_that_map_and_policy_both_take_are_offered(mode):
     world = World(500, mode=mode, entries={"pay": {"allowed_decisions": ["approve", "reject"]}})
     output = world.start(policy(over(100, decisions=["reject", "respond"])))
-    assert output.interrupts[0].value["review_configs"][0]["allowed_decisions"] == ["reject"]
+    shown: Any = output.interrupts[0].value
+    assert shown["review_configs"][0]["allowed_decisions"] == ["reject"]
 
 
 def test_without_approval_middleware_a_policy_puts_one_last(tmp_path):
