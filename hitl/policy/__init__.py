@@ -3,11 +3,10 @@
 from hitl.policy.config import InterruptOnConfig
 from hitl.policy.facts import ToolFacts, Tools
 from hitl.policy.finding import Finding
-from hitl.policy.interrupt_on import DESCRIPTION_PREFIX, InterruptOn
-from hitl.policy.policy import Policy
 from hitl.policy.glob import compile_glob, literal_prefix
 from hitl.policy.interrupt_on import DESCRIPTION_PREFIX, InterruptOn
 from hitl.policy.paths import Root, pattern_anchor, search_within, within
+from hitl.policy.policy import Policy
 from hitl.policy.request import (
     Action,
     ActionRequest,

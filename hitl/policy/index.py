@@ -171,9 +171,7 @@ def _family(condition: Condition) -> tuple[str, str]:
             return ("same", "text")
         if all(type(value) in (int, float) for value in values):
             return ("same", "number")
-    elif operator == "prefix":
-        return ("starts", "text")
-    elif operator == "glob" and literal_prefix(fold(str(wanted))):
+    elif operator == "prefix" or (operator == "glob" and literal_prefix(fold(str(wanted)))):
         return ("starts", "text")
     elif operator == "suffix":
         return ("ends", "text")
