@@ -16,7 +16,7 @@ from hitl.checkpoint import BASE
 from hitl.codec import dumps, loads, pack, unpack
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
 from hitl.errors import Damaged, InvalidUpdateError
-from hitl.values import CHECKPOINTS, Entry, Json
+from hitl.values import CHECKPOINTS, Entry, ItemChange, Json
 
 __all__ = [
     "apply",
@@ -33,6 +33,8 @@ _SPARE = 16_384  # dead characters below which a base is never worth its bytes
 
 def is_wasteful(standing: Standing) -> bool:
     """Return whether more dead text than live lies behind, so that a base pays off."""
+    if standing.spent <= _SPARE:
+        return False
     live = sum(standing.live.values())
     return standing.spent - live > max(live, _SPARE)
 
@@ -44,7 +46,7 @@ def checkpoint_body(
     base: bool,
     first: bool,
     keep: bool = False,
-    closed: Sequence[Json] = (),
+    closed: Sequence[ItemChange] = (),
 ) -> str:
     """Return the text of a checkpoint entry, and remember what is committed by it.
 
@@ -54,7 +56,7 @@ def checkpoint_body(
         base: Write every channel whole.
         first: The thread's first entry, or the first of a run: carries salt and signature.
         keep: The records of the tasks that are due stay (an update of a paused thread).
-        closed: Ids and states of items that are given up with it; told, not read back.
+        closed: Items that are given up with it; told, not read back.
 
     Raises:
         NotStorable: A value cannot be written; the path names it.
@@ -63,7 +65,7 @@ def checkpoint_body(
     if base:
         standing.kept.clear()
         standing.spent = 0
-    names = list(standing.values) if base else list(changed)
+    names = list(standing.values) if base else changed
     channels = ",".join([f"{_quoted(name)}:{_change(standing, name)}" for name in names])
     due = ",".join([_due_text(due) for due in standing.due])
     head: dict[str, Json] = {}
@@ -74,7 +76,7 @@ def checkpoint_body(
         head["sig"] = standing.signature
         head["meta"] = dict(standing.metadata)
     if closed:
-        head["closed"] = list(closed)
+        head["closed"] = [[change.item.id, change.item.state] for change in closed]
     if keep:
         head["keep"] = True
     if base:
