@@ -168,7 +168,7 @@ class SqliteSaver:
                 return Loaded(Mark(thread))
             mark, newest = row.mark(), row.hash
             self._remember(known)
-        entries = [Entry(*columns) for columns in rows]
+        entries = list(map(Entry._make, rows))
         # There is none before the base of a pruned log.
         known_before = bool(start and entries) and entries[0].seq == start
         previous = entries.pop(0) if known_before else None

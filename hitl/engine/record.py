@@ -27,7 +27,8 @@ __all__ = [
     "task_tree",
 ]
 
-_OF_TASKS = frozenset({"pause", "result", "intent", "note", "sub"})
+_STATES = CHECKPOINTS | {BASE}
+_READ = _STATES | {"pause", "result", "intent", "note", "sub"}
 _SPARE = 16_384  # dead characters below which a base is never worth its bytes
 
 
@@ -211,7 +212,10 @@ def apply(standing: Standing, entry: Entry) -> None:
         Damaged: The entry cannot be read.
     """
     try:
-        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS or entry.kind == BASE:
+        if entry.kind in _STATES:
+            body = _table(loads(entry.body))
+            _apply_checkpoint(standing, entry, entry.kind, body, entry.body)
+        elif entry.kind in _READ:
             _apply_body(standing, entry.kind, _table(loads(entry.body)), entry)
     except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
         why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
@@ -224,7 +228,7 @@ def apply(standing: Standing, entry: Entry) -> None:
 
 
 def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
-    if kind in CHECKPOINTS or kind == BASE:
+    if kind in _STATES:
         _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
@@ -255,8 +259,11 @@ def _number(tree: Json) -> int:
     return tree
 
 
-def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[str, Json]) -> None:
-    if body.get("base"):
+def _apply_checkpoint(
+    standing: Standing, entry: Entry, kind: str, body: dict[str, Json], text: str = ""
+) -> None:
+    base = body.get("base")
+    if base:
         standing.values.clear()
         standing.kept.clear()
         standing.live.clear()
@@ -267,20 +274,25 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
         standing.salt = str(body["salt"])
         standing.signature = str(body["sig"])
         standing.metadata = dict(_table(body["meta"]))
-    for name, tree in _table(body["ch"]).items():
-        _apply_change(standing, name, _table(tree))
+    due = [_read_due(tree) for tree in _rows(body["due"])]
+    changes = _table(body["ch"])
+    # Cut out of the entry's text where it is easy to find, since writing it anew takes long.
+    cut = len(changes) == 1 and not base and all(arg is NO_ARG for _, arg in due) and text
+    for name, tree in changes.items():
+        change = _cut(text, name) if cut else dumps(tree)
+        _apply_change(standing, name, _table(tree), change)
     if "by" in body:
         standing.ran = _texts(body["by"])
     else:
         standing.ran = [node for node, _ in standing.due] if kind == "step" else []
     standing.step = _number(body["n"])
     standing.source = str(body["src"])
-    standing.due = [_read_due(tree) for tree in _rows(body["due"])]
-    joins = _table(body.get("joins", {}))
-    standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
+    standing.due = due
+    joins = _table(body["joins"]) if "joins" in body else {}
+    standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()} if joins else {}
     if not body.get("keep"):
         standing.drop_records()
-    if body.get("base"):
+    if base:
         spaces = _table(body.get("spaces", {}))
         standing.spaces = {key: _read_space(tree, entry) for key, tree in spaces.items()}
     # What a base stands for is no checkpoint to go back to; one always follows it.
@@ -297,8 +309,13 @@ def _read_space(tree: Json, entry: Entry) -> Standing:
     return inner
 
 
-def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
-    text = dumps(tree)
+def _cut(body: str, name: str) -> str:
+    """Return the text of an entry's only change; nothing before it can look like its key."""
+    key = f',"ch":{{{_quoted(name)}:'
+    return body[body.index(key) + len(key) : -2]
+
+
+def _apply_change(standing: Standing, name: str, tree: dict[str, Json], text: str) -> None:
     standing.spent += len(text)
     if "v" in tree:
         standing.values[name] = unpack(tree["v"])
@@ -329,7 +346,7 @@ def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
 
 def _read_due(tree: Json) -> Due:
     parts = _rows(tree)
-    return (str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1]))
+    return str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1])
 
 
 def _apply_task(standing: Standing, place: int, tree: dict[str, Json], entry: Entry) -> None:
