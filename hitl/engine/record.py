@@ -68,7 +68,12 @@ def checkpoint_body(
         standing.spent = 0
     names = list(standing.values) if base else changed
     channels = ",".join([f"{_quoted(name)}:{_change(standing, name)}" for name in names])
-    due = ",".join([_due_text(due) for due in standing.due])
+    due = ",".join(
+        [
+            f"[{_quoted(node)}]" if arg is NO_ARG else dumps(_due((node, arg)))
+            for node, arg in standing.due
+        ]
+    )
     head: dict[str, Json] = {}
     if standing.arrived:
         head["joins"] = {name: list(nodes) for name, nodes in standing.arrived.items()}
@@ -105,10 +110,6 @@ def _quoted(name: str) -> str:
     return dumps(name)
 
 
-def _due_text(due: Due) -> str:
-    return f"[{_quoted(due[0])}]" if due[1] is NO_ARG else dumps(_due(due))
-
-
 def _due(due: Due) -> Json:
     node, arg = due
     return [node] if arg is NO_ARG else [node, pack(arg, f"Send({node!r}).arg")]
@@ -116,20 +117,16 @@ def _due(due: Due) -> Json:
 
 def _change(standing: Standing, name: str) -> str:
     value = standing.values[name]
-    text, live = (
-        _list_change(standing, name, value)
-        if type(value) is list
-        else (_whole(standing, name, value))
-    )
+    if type(value) is list:
+        text, live = _list_change(standing, name, value)
+        standing.spent += len(text)
+    else:
+        text = f'{{"v":{dumps(pack(value, f"state[{name!r}]"))}}}'
+        live = len(text)
+        standing.spent += live
+        standing.kept.pop(name, None)
     standing.live[name] = live
-    standing.spent += len(text)
     return text
-
-
-def _whole(standing: Standing, name: str, value: object) -> tuple[str, int]:
-    standing.kept.pop(name, None)
-    text = f'{{"v":{dumps(pack(value, f"state[{name!r}]"))}}}'
-    return text, len(text)
 
 
 def _list_change(standing: Standing, name: str, value: list[object]) -> tuple[str, int]:

@@ -79,7 +79,7 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         going_on = False
         if standing.records:
             yield from ask_outcomes(standing, facts)
-        places = ready(standing)
+        places = ready(standing) if standing.records else range(len(standing.due))
         if not places:
             yield from _remind(standing, request)
             break
