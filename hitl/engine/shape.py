@@ -157,9 +157,11 @@ def stops(
     Raises:
         Misuse: A name is no node's.
     """
+    if names is None:
+        return frozenset()
     if names == "*":
         return frozenset(nodes)
-    wanted = [names] if isinstance(names, str) else list(names or ())
+    wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in nodes or name == START:
             raise Misuse(
