@@ -54,7 +54,7 @@ async def adrive(
     finally:
         await siblings.close()
         # Whoever cancels once more must not keep the lease from being given back.
-        await asyncio.shield(_call(blocking, desk.writer.release))
+        await asyncio.shield(_call(blocking and desk.writer.holds, desk.writer.release))
 
 
 async def _append(blocking: bool, desk: Desk, effect: Append) -> Receipt | Conflict | Stale:

@@ -299,6 +299,8 @@ def take_input(
 
 def take_finished(shape: Shape, standing: Standing) -> list[str]:
     """Merge what the finished tasks of an open superstep wrote; return the changed channels."""
+    if not standing.records:
+        return []
     writes = [
         write
         for place in sorted(standing.records)
@@ -334,6 +336,9 @@ def close(
     """
     if facts.nested:
         return ()  # what waits on the thread is the outermost run's
+    if not standing.records and not standing.items:
+        facts.lost_calls = frozenset()
+        return ()  # nothing does
     if any(map(lost, standing.records.values())):
         receipt_of((yield Append((), (), "acquire")))
         yield from ask_outcomes(standing, facts, "release")

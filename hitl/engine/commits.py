@@ -103,9 +103,8 @@ def checkpoint_draft(
         InvalidUpdateError: A committed element was changed in place.
     """
     base = fork or (is_wasteful(standing) and not keep)
-    ends: list[Json] = [[change.item.id, change.item.state] for change in closed]
     body = checkpoint_body(
-        standing, changed, base=base, first=kind != "step", keep=keep, closed=ends
+        standing, changed, base=base, first=kind != "step", keep=keep, closed=closed
     )
     return Draft(kind, body, standing.checkpoint if fork else 0, base)
 
@@ -115,20 +114,23 @@ def commit_checkpoint(
 ) -> Part:
     """Commit a checkpoint, one of ``drafts``, with the changes of items that belong to it."""
     receipt = receipt_of((yield Append(drafts, items, lease)))
-    (seq,) = (n for n, draft in zip(receipt.seqs, drafts, strict=True) if draft.kind in CHECKPOINTS)
-    standing.before, standing.checkpoint = standing.checkpoint, seq
+    standing.before = standing.checkpoint
+    for seq, draft in zip(receipt.seqs, drafts, strict=True):
+        if draft.kind in CHECKPOINTS:
+            standing.checkpoint = seq
     standing.at, standing.past = receipt.at, False
-    take_items(standing, items)
+    if items:
+        take_items(standing, items)
 
 
 def commit_draft(
     standing: Standing, draft: Draft | None, items: tuple[ItemChange, ...], lease: Lease
-) -> Part:
+) -> Iterable[Effect]:
     """Commit a checkpoint; without a store, where there is no draft, only the count goes on."""
     if draft is None:
         standing.before, standing.checkpoint = standing.checkpoint, standing.checkpoint + 1
-        return
-    yield from commit_checkpoint(standing, (draft,), items, lease)
+        return ()
+    return commit_checkpoint(standing, (draft,), items, lease)
 
 
 def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Lease) -> Part:

@@ -67,7 +67,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
         Misuse: A value is not of its type.
     """
     config = {} if config is None else config
-    if not isinstance(config, Mapping):
+    if type(config) is not dict and not isinstance(config, Mapping):
         raise Misuse(
             f"config is {type(config).__name__}, not a dict.",
             hint='Example: {"configurable": {"thread_id": "1"}}.',
@@ -75,7 +75,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
     place = config.get("configurable")
     if place is None:
         place = {}
-    if not isinstance(place, Mapping):
+    if type(place) is not dict and not isinstance(place, Mapping):
         raise Misuse('config["configurable"] must be a dict.')
     return Settings(
         _thread(config, place) if saved else "",
@@ -132,7 +132,7 @@ def _metadata(
     """Return the plain values that are kept with an input, the way the field keeps them."""
     found: dict[str, str | int | float | bool] = {}
     given = config.get("metadata") or {}
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise Misuse('config["metadata"] must be a dict.')
     for source in (given, place):
         for key, value in source.items():
@@ -152,6 +152,7 @@ class Options(NamedTuple):
     wait: float = 0.0
 
 
+_NO_OPTIONS = Options()
 _OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown", "wait")
 
 
@@ -161,6 +162,8 @@ def read_options(more: Mapping[str, object]) -> Options:
     Raises:
         Misuse: One is unknown, or has a value that it cannot have.
     """
+    if not more:
+        return _NO_OPTIONS
     for key in more:
         if key not in _OPTIONS:
             raise Misuse(

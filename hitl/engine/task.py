@@ -136,6 +136,11 @@ class Task:
         return self.asked is not None or self.held
 
     @property
+    def good(self) -> bool:
+        """Return whether it has neither failed nor paused."""
+        return self.error is None and self.asked is None and not self.held
+
+    @property
     def id(self) -> str:
         """Return the task's id, which follows from its position."""
         return derive(self.run.salt, "task", self.checkpoint, self.node.name, self.place)
@@ -163,19 +168,19 @@ class Task:
         }
         return {name: have[what] for name, what in injects}
 
-    def finish(self, value: object) -> list[Branch]:
+    def finish(self, value: object) -> tuple[Branch, ...]:
         """Take what the node returned; return the branches that are still to be asked."""
-        if self.paused:
+        if self.asked is not None or self.held:
             self.swallowed = True
-            return []
+            return ()
         if self.error is not None:
             raise self.error  # it was swallowed; the record decides
         self.raw = value
         shape = self.run.shape
         self.writes, self.goto = read_return(shape, self.node, value, nested=self.run.nested)
-        for target in shape.edges.get(self.node.name, ()):
-            self.goto.append((target, NO_ARG))
-        return list(shape.branches.get(self.node.name, ()))
+        goto, branches = shape.ways[self.node.name]
+        self.goto += goto
+        return branches
 
     def ask_branch(self, branch: Branch) -> object:
         """Call a branch's path function on the state as the task leaves it."""

@@ -96,8 +96,6 @@ def ready(standing: Standing, items: Items | None = None) -> list[int]:
         standing: Where a run stands.
         items: The thread's live items; the standing's own where None.
     """
-    if not standing.records:
-        return list(range(len(standing.due)))
     known = standing.items if items is None else items
     return [
         place

@@ -27,6 +27,7 @@ class NoJournal:
 
     saved = False
     blocking = False
+    holds = False
 
     def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
         """Do nothing."""
@@ -74,6 +75,11 @@ class Writer(TaskJournal):
         self._owner = ""
         self._closed = False
         self._lock = threading.Lock()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the thread's lease is still to be given back."""
+        return self.fence is not None
 
     def append(self, effect: Append) -> Receipt:
         """Commit what the stepper wants committed together.
