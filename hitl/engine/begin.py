@@ -177,7 +177,8 @@ def _command(
                 "There is nothing to resume: the graph was compiled without a checkpointer.",
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
-        answer = bind(standing.items, command.resume, thread=standing.thread)
+        if not _stands(standing) or is_map(command.resume):
+            answer = bind(standing.items, command.resume, thread=standing.thread)
     check_code(shape, standing)
     try:
         if answer is not None:
@@ -193,6 +194,12 @@ def _command(
     except Overtaken as overtaken:
         overtaken.answer = answer
         raise
+
+
+def _stands(standing: Standing) -> bool:
+    """Return whether a thread stands at a node and asks nothing: any answer lets it go on."""
+    failed = any(record.error is not None for record in standing.records.values())
+    return bool(standing.due) and not standing.items and not failed
 
 
 def _answers(
@@ -232,7 +239,9 @@ def _update(
         changed = merge(shape.channels, standing.values, writes.items())
         standing.values.update(changed)
         written = list(changed)
-    standing.due.extend(due for due in goto if due[0] in shape.nodes)
+    for due in goto:
+        if due[0] in shape.nodes and not _awaits(standing, due):
+            standing.due.append(due)
     standing.source = "update"
     standing.signature = shape.signature
     if not facts.journal.saved:
@@ -241,6 +250,14 @@ def _update(
     draft = checkpoint_draft(standing, "update", written, keep=True)
     drafts = (*entries_of(changes), draft)
     yield from commit_checkpoint(standing, drafts, tuple(changes), "acquire")
+
+
+def _awaits(standing: Standing, due: Due) -> bool:
+    """Return whether a node is to run in this superstep anyhow; each ``Send`` is a task more."""
+    done = [place for place, record in standing.records.items() if record.done is not None]
+    return due[1] is NO_ARG and any(
+        known == due and place not in done for place, known in enumerate(standing.due)
+    )
 
 
 def _decide(request: Request, standing: Standing, changes: Sequence[ItemChange]) -> Part:

@@ -8,11 +8,11 @@ from hitl.engine.draw import DrawnGraph, drawn, where_it_stands
 from hitl.engine.drive import drive, exhaust
 from hitl.engine.effects import Ending
 from hitl.engine.history import history, stood_at
+from hitl.engine.invoking import Invoking
 from hitl.engine.running import Run
 from hitl.engine.settings import Settings, read_config
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
-from hitl.engine.streams import Streams
 from hitl.engine.view import config_of, fits, snapshot
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import Config, StateSnapshot, StateUpdate
@@ -20,7 +20,7 @@ from hitl.values import Config, StateSnapshot, StateUpdate
 __all__ = ["CompiledStateGraph"]
 
 
-class CompiledStateGraph(Streams):
+class CompiledStateGraph(Invoking):
     """What ``StateGraph.compile`` returns. Safe to share between threads and event loops.
 
     Attributes:
@@ -256,7 +256,7 @@ class CompiledStateGraph(Streams):
                 f"Graph {self.name!r} keeps no state: it was built without a checkpointer.",
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
-        return self._shelf, read_config(config, saved=True)
+        return self._shelf, read_config(self._given(config), saved=True)
 
 
 def _within(shown: StateSnapshot, space: str) -> StateSnapshot:

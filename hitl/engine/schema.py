@@ -47,6 +47,11 @@ class Schema:
     channels: Mapping[str, Channel]
     hidden: Mapping[str, Hidden]
 
+    @property
+    def typed(self) -> bool:
+        """Return whether the state is an instance of a class of its own, not a dict."""
+        return self.form in ("dataclass", "model")
+
     def build(self, values: Mapping[str, object]) -> object:
         """Return the state as a node gets it; lists, dicts and sets are the caller's own."""
         if self.form == "root":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 from hitl.checkpoint import check_thread_id
 from hitl.errors import Misuse, NoThreadId
@@ -13,10 +13,14 @@ from hitl.ledger import check_reviewer, closest, near
 from hitl.values import parse_checkpoint_id
 
 __all__ = [
+    "Keys",
     "Modes",
     "Options",
+    "RunOptions",
     "Settings",
+    "check_keys",
     "check_version",
+    "joined",
     "read_config",
     "read_modes",
     "read_options",
@@ -24,6 +28,11 @@ __all__ = [
 
 Modes = str | Sequence[str]
 Names = Sequence[str] | str | None
+Keys = str | tuple[str, ...] | None
+"""Which keys of the state a caller wants: one by itself, some, or None for the output's."""
+
+Config = Mapping[str, object] | None
+
 _MODES = ("values", "updates", "messages", "custom", "checkpoints")
 
 _KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "pause_id", "reviewer")
@@ -142,18 +151,34 @@ def _metadata(
     return found
 
 
+class RunOptions(TypedDict, total=False):
+    """The further keywords of a run; see ``CompiledStateGraph.invoke``."""
+
+    context: object
+    print_mode: str | Sequence[str]
+    output_keys: str | Sequence[str] | None
+    interrupt_before: Sequence[str] | str | None
+    interrupt_after: Sequence[str] | str | None
+    durability: Literal["sync", "async", "exit"] | None
+    debug: bool | None
+    on_unknown: Literal["refuse", "tell_model"]
+    wait: float
+
+
 class Options(NamedTuple):
-    """What a call says beside its config; see ``CompiledStateGraph.invoke``."""
+    """What a call says beside its config, read; see ``CompiledStateGraph.invoke``."""
 
     context: object = None
     before: Names = None
     after: Names = None
     unknown: Literal["refuse", "tell_model"] = "refuse"
     wait: float = 0.0
+    printed: tuple[str, ...] = ()
+    keys: Keys = None
 
 
 _NO_OPTIONS = Options()
-_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown", "wait")
+_OPTIONS = tuple(RunOptions.__annotations__)
 
 
 def read_options(more: Mapping[str, object]) -> Options:
@@ -184,7 +209,50 @@ def read_options(more: Mapping[str, object]) -> Options:
         _names(more, "interrupt_after"),
         "tell_model" if unknown == "tell_model" else "refuse",
         float(wait),
+        _printed(more),
+        _keys(more),
     )
+
+
+def _printed(more: Mapping[str, object]) -> tuple[str, ...]:
+    given = more.get("print_mode", ())
+    if not isinstance(given, str | Sequence):
+        raise Misuse(f"print_mode is {given!r}.", hint='Give a stream mode: print_mode="updates".')
+    return read_modes(given) or (("updates", "values") if more.get("debug") else ())
+
+
+def _keys(more: Mapping[str, object]) -> Keys:
+    given = more.get("output_keys")
+    if given is None or isinstance(given, str):
+        return given
+    if not isinstance(given, Sequence):
+        raise Misuse(f"output_keys is {given!r}.", hint="Give a key of the state, or a list.")
+    return tuple(map(str, given))
+
+
+def check_keys(keys: Keys, known: Mapping[str, object]) -> None:
+    """Refuse to give out keys that the state does not have.
+
+    Raises:
+        Misuse: It does not have one.
+    """
+    for key in (keys,) if isinstance(keys, str) else keys or ():
+        if key not in known:
+            raise Misuse(
+                f"output_keys names {key!r}, which is no key of the state.{near(key, known)}",
+                hint=f"Known keys: {', '.join(known)}.",
+            )
+
+
+def joined(bound: Config, given: Config) -> dict[str, object]:
+    """Return a config on top of another one: what it says itself counts more."""
+    whole: dict[str, object] = {**(bound or {}), **(given or {})}
+    for key in ("configurable", "metadata"):
+        parts = [one.get(key) for one in (bound or {}, given or {})]
+        maps = [dict(part) for part in parts if isinstance(part, Mapping)]
+        if len(maps) == 2:
+            whole[key] = maps[0] | maps[1]
+    return whole
 
 
 def _names(more: Mapping[str, object], key: str) -> Names:
