@@ -166,8 +166,7 @@ class Patterns:
         for place, part in enumerate(parts):
             if not node.straight:
                 return min(best, _first(node, parts[place:]))
-            if node.tail < best:
-                best = node.tail
+            best = min(best, node.tail)
             found = node.plain.get(part)
             if found is None:
                 return best
