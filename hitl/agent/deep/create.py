@@ -64,7 +64,8 @@ class _Parent:
     model: object
     tools: Sequence[Tool]
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None
-    permissions: Sequence[FilesystemPermission]
+    rules: PathRules
+    base: Sequence[AgentMiddleware]
     backend: Backend
     state_schema: type | None
 
@@ -116,17 +117,16 @@ def create_deep_agent(
         raise Misuse("create_deep_agent has no model.", hint='Give one, e.g. "openai:gpt-5.5".')
     _check_is_map(interrupt_on)
     own = [as_tool(each) for each in tools or ()]
-    parent = _Parent(
-        model, own, interrupt_on, tuple(permissions or ()), backend or StateBackend(), state_schema
-    )
+    files, rules = backend or StateBackend(), PathRules(permissions or ())
+    base = _base(files, rules)
+    parent = _Parent(model, own, interrupt_on, rules, base, files, state_schema)
     built, elsewhere = _subagents(parent, subagents or ())
-    rules = PathRules(parent.permissions)
-    shared = _keys(state_schema) | _keys(parent.backend.state_schema)
-    stack = [*_base(parent.backend, rules), SubAgentMiddleware(built, shares=sorted(shared))]
+    shared = _keys(state_schema) | _keys(files.state_schema)
+    stack = [*base, SubAgentMiddleware(built, shares=sorted(shared))]
     stack += middleware
     known = _names(own, stack)
     _check_map(interrupt_on, known | elsewhere)
-    stack += _approval(rules, parent.backend, interrupt_on, known)
+    stack += _approval(rules, files, interrupt_on, known)
     return create_agent(
         model,
         own,
@@ -184,8 +184,11 @@ def _subagents(
 def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[str]]:
     """Return the agent of a declaration, and the names of its tools."""
     tools = [as_tool(each) for each in spec.get("tools", parent.tools)]
-    rules = PathRules(tuple(spec.get("permissions", parent.permissions)))
-    stack = [*_base(parent.backend, rules), *spec.get("middleware", ())]
+    rules, base = parent.rules, parent.base
+    if "permissions" in spec:
+        rules = PathRules(spec["permissions"])
+        base = _base(parent.backend, rules)
+    stack = [*base, *spec.get("middleware", ())]
     known = _names(tools, stack)
     if "interrupt_on" in spec:
         _check_is_map(spec["interrupt_on"])
