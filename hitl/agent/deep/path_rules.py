@@ -98,7 +98,7 @@ class PathRules:
 
     def __init__(self, permissions: Sequence[FilesystemPermission] = ()) -> None:
         self.permissions = tuple(permissions)
-        self._modes: list[Mode] = [rule.mode for rule in self.permissions]
+        self._modes: list[Mode] = []
         self._patterns: dict[Operation, Patterns | None] = dict.fromkeys(_OPERATIONS)
         self._anchors: dict[Operation, _Anchors | None] = dict.fromkeys(_OPERATIONS)
         for number, rule in enumerate(self.permissions):
@@ -107,6 +107,7 @@ class PathRules:
                     f"permissions holds a {type(rule).__name__}.",
                     hint="Give FilesystemPermission objects.",
                 )
+            self._modes.append(rule.mode)
             flat = [parts for path in rule.paths for parts in components(path)]
             for operation in rule.operations:
                 self._add(operation, number, flat)
