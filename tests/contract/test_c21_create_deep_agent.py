@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hitl import (
@@ -15,7 +17,7 @@ from hitl import (
     tool,
 )
 
-CONFIG = {"configurable": {"thread_id": "t"}}
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
 GO = {"messages": [{"role": "user", "content": "go"}]}
 HOOK = "HumanInTheLoopMiddleware.after_model"
 ASKS = FilesystemPermission(["write"], ["/secrets/**"], "interrupt")
@@ -31,6 +33,10 @@ def deploy(where: str) -> str:
 def script(*calls):
     turn = {"tool_calls": [{"name": name, "args": args} for name, args in calls]}
     return ScriptedModel([turn, "Done."])
+
+
+def properties(spec: Any) -> Any:
+    return spec.args_schema["properties"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_c21_it_has_the_tools_of_the_field_beside_its_own(run):
         "grep",
         "task",
     }
-    arguments = {spec.name: set(spec.args_schema["properties"]) for spec in request.tools}
+    arguments = {spec.name: set(properties(spec)) for spec in request.tools}
     assert arguments["read_file"] == {"file_path", "offset", "limit"}
     assert arguments["write_file"] == {"file_path", "content"}
     assert arguments["edit_file"] == {"file_path", "old_string", "new_string", "replace_all"}
@@ -111,7 +117,8 @@ def test_c21_todos_are_kept_in_the_state(saver, run):
     agent = create_deep_agent(script(("write_todos", {"todos": todos})), checkpointer=saver)
     output = run(agent, GO, CONFIG)
     assert output["todos"] == todos
-    assert agent.get_state(CONFIG).values["todos"] == todos
+    values: Any = agent.get_state(CONFIG).values
+    assert values["todos"] == todos
 
 
 def test_c21_an_agent_that_may_ask_needs_a_checkpointer(run):

@@ -396,3 +396,23 @@ def test_c24_create_sub_agent_has_nobody_to_inherit_from(company, missing):
     del spec[missing]
     with pytest.raises(ValueError, match=missing):
         create_sub_agent(spec)
+
+
+def test_c24_a_sub_agent_whose_model_fails_goes_on_when_the_thread_is_run_again(company):
+    down = [True]
+    worker = company.worker("ops", *DEPLOYS)
+    says = worker["model"]
+
+    def model(messages):
+        if down and messages[-1].type == "tool":
+            raise OSError("the provider is down")
+        return says(messages)
+
+    agent = company.agent([[task("ops")], "Done."], worker | {"model": model})
+    with pytest.raises(OSError, match="the provider is down"):
+        company.start(agent)
+    down.clear()
+    output = company.run(agent, None, CONFIG, version="v2")
+    assert results(output) == ["Deployed."]
+    assert company.ran == ["prod"]
+    assert company.asked == ["top", "ops", "ops", "top"]

@@ -44,7 +44,9 @@ def test_c25_missing_answers_stand_right_behind_their_turn():
         "",
         id="m",
         tool_calls=[call("1"), call("2", "u")],
-        invalid_tool_calls=[{"name": None, "args": "{", "id": "3", "error": "", "type": "x"}],
+        invalid_tool_calls=[
+            {"name": None, "args": "{", "id": "3", "error": "", "type": "invalid_tool_call"}
+        ],
     )
     update = patched(HumanMessage("a"), turn, HumanMessage("b"))
     assert update is not None

@@ -98,7 +98,7 @@ def leaves(place: Path, root: Path) -> bool:
             at = at.parent
         elif (at / name).is_symlink():
             links += 1
-            target = os.readlink(at / name)
+            target = str((at / name).readlink())
             if links > 40:
                 return True
             if target.startswith("/"):

@@ -18,7 +18,7 @@ from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage, ToolMessag
 from hitl.agent.middleware import AgentMiddleware
 from hitl.agent.tool import Tool, ToolRuntime, tool
 from hitl.agent.turns import messages_of
-from hitl.engine import CompiledStateGraph
+from hitl.engine import CompiledStateGraph, running_task
 from hitl.errors import Misuse
 from hitl.ledger import near
 from hitl.policy import InterruptOnConfig
@@ -202,7 +202,12 @@ class SubAgentMiddleware(AgentMiddleware):
         if agent is None:
             return self._unknown(subagent_type)
         given = self._given(agent, description, runtime)
-        return self._told(given, agent.invoke(given))
+        try:
+            result = agent.invoke(given)
+        except Exception as error:
+            _let_out(error)
+            raise
+        return self._told(given, result)
 
     async def _atask(
         self, description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]
@@ -211,7 +216,12 @@ class SubAgentMiddleware(AgentMiddleware):
         if agent is None:
             return self._unknown(subagent_type)
         given = self._given(agent, description, runtime)
-        return self._told(given, await agent.ainvoke(given))
+        try:
+            result = await agent.ainvoke(given)
+        except Exception as error:
+            _let_out(error)
+            raise
+        return self._told(given, result)
 
     def _unknown(self, name: str) -> str:
         known = ", ".join(map(repr, self._agents))
@@ -236,6 +246,16 @@ class SubAgentMiddleware(AgentMiddleware):
                 update[key] = _changes(given.get(key), values[key])
         message = ToolMessage(_last_words(messages_of(values)), tool_call_id="")
         return Command(update={**update, "messages": [message]})
+
+
+def _let_out(error: Exception) -> None:
+    """Let an error end the outer run too, rather than be a result that the model reads.
+
+    The sub-agent has not ended: what it did is kept, and it goes on when the thread is run again.
+    """
+    task = running_task()
+    if task is not None:
+        task.error = error
 
 
 def _changes(before: object, after: object) -> object:
