@@ -18,6 +18,7 @@ from hitl.agent.messages import (
 )
 from hitl.agent.middleware import AgentMiddleware, AgentState, ModelRequest
 from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
+from hitl.agent.patch_tool_calls import PatchToolCallsMiddleware
 from hitl.agent.providers import init_chat_model
 from hitl.agent.scripted import ScriptedModel
 from hitl.agent.tool import (
@@ -54,6 +55,7 @@ __all__ = [
     "ModelFailed",
     "ModelInput",
     "ModelRequest",
+    "PatchToolCallsMiddleware",
     "RemoveMessage",
     "ScriptedModel",
     "SystemMessage",

@@ -9,7 +9,7 @@ whatever has become of the rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
@@ -53,6 +53,7 @@ class Ticket:
         review: The newest review, of whatever turn.
         state: The state that the tool may read.
         changed: Whether a middleware changed the call, so that no review speaks of it.
+        writes: What tools that ran for it write to the state; filled by the executor.
     """
 
     message: str
@@ -61,6 +62,7 @@ class Ticket:
     review: Review | None
     state: Any
     changed: bool = False
+    writes: list[tuple[str, object]] = field(default_factory=list)
 
 
 class Answered(Exception):

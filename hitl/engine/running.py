@@ -48,6 +48,8 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     own = facts.runtime
     facts.nested = True
     facts.path = f"{around.path}{outer.node.name}/"
+    if outer.node.graph is None:  # a function called it: only its own name tells which it is
+        facts.path += f"{facts.shape.name}/"
     facts.config = {**around.config, **facts.config}
     facts.now, facts.sleep = around.now, around.sleep
     facts.runtime = Runtime(
