@@ -36,7 +36,9 @@ if TYPE_CHECKING:
         add_messages,
         create_agent,
         init_chat_model,
+        instrument,
         tool,
+        uninstrument,
     )
     from hitl.checkpoint import (
         AsyncSqliteSaver,
@@ -135,7 +137,9 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "add_messages",
         "create_agent",
         "init_chat_model",
+        "instrument",
         "tool",
+        "uninstrument",
     ),
     "hitl.checkpoint": (
         "AsyncSqliteSaver",
@@ -292,11 +296,13 @@ __all__ = [
     "get_runtime",
     "get_stream_writer",
     "init_chat_model",
+    "instrument",
     "interrupt",
     "prune",
     "register",
     "step",
     "tool",
+    "uninstrument",
 ]
 
 

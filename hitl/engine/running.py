@@ -25,6 +25,7 @@ from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
 from hitl.engine.streaming import checkpoint_part
 from hitl.engine.task import CURRENT, RunFacts, Task
+from hitl.engine.trace import start_trace
 from hitl.engine.travel import updating
 from hitl.engine.view import output, result
 from hitl.engine.waits import interrupts
@@ -270,7 +271,19 @@ class Runner:
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
-        return Run(todo, desk, settings, watch)
+        return self._traced(Run(todo, desk, settings, watch), facts)
+
+    def _traced(self, run: Run, facts: RunFacts) -> Run:
+        """Return a run as it is, or one that tells a trace where somebody traces."""
+        trace = start_trace(self.name, facts.thread, facts.path)
+        if trace is None:
+            return run
+        from hitl.engine.tracing import traced
+
+        facts.trace = trace
+        if isinstance(run.desk.writer, Writer):
+            run.desk.writer.trace = trace
+        return run._replace(steps=traced(run.steps, trace))
 
     def _desk(self, outer: Task | None, settings: Settings, wait: float) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""
