@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         add_messages,
         create_agent,
         init_chat_model,
+        instrument,
         tool,
+        uninstrument,
     )
     from hitl.agent.deep import (
         CompiledSubAgent,
@@ -150,7 +152,9 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "add_messages",
         "create_agent",
         "init_chat_model",
+        "instrument",
         "tool",
+        "uninstrument",
     ),
     "hitl.agent.deep": (
         "CompiledSubAgent",
@@ -332,11 +336,13 @@ __all__ = [
     "get_runtime",
     "get_stream_writer",
     "init_chat_model",
+    "instrument",
     "interrupt",
     "prune",
     "register",
     "step",
     "tool",
+    "uninstrument",
 ]
 
 

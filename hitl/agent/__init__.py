@@ -21,6 +21,7 @@ from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
 from hitl.agent.patch_tool_calls import PatchToolCallsMiddleware
 from hitl.agent.providers import init_chat_model
 from hitl.agent.scripted import ScriptedModel
+from hitl.agent.telemetry import instrument, uninstrument
 from hitl.agent.tool import (
     BaseTool,
     Happened,
@@ -67,5 +68,7 @@ __all__ = [
     "add_messages",
     "create_agent",
     "init_chat_model",
+    "instrument",
     "tool",
+    "uninstrument",
 ]

@@ -29,6 +29,7 @@ from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
 from hitl.engine.streaming import Printer, checkpoint_part
 from hitl.engine.task import CURRENT, RunFacts, Task
+from hitl.engine.trace import start_trace
 from hitl.engine.travel import updating
 from hitl.engine.view import chosen, output, result
 from hitl.engine.waits import interrupts
@@ -230,7 +231,7 @@ class Runner:
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
-        return Run(todo, desk, settings, watch, options.keys)
+        return self._traced(Run(todo, desk, settings, watch, options.keys), facts)
 
     def _settings(self, config: Config | None) -> Settings:
         settings = read_config(config, saved=self.checkpointer is not None)
@@ -240,6 +241,18 @@ class Runner:
                 hint="It can be looked at with get_state; it goes on with the outermost run.",
             )
         return settings
+
+    def _traced(self, run: Run, facts: RunFacts) -> Run:
+        """Return a run as it is, or one that tells a trace where somebody traces."""
+        trace = start_trace(self.name, facts.thread, facts.path)
+        if trace is None:
+            return run
+        from hitl.engine.tracing import traced
+
+        facts.trace = trace
+        if isinstance(run.desk.writer, Writer):
+            run.desk.writer.trace = trace
+        return run._replace(steps=traced(run.steps, trace))
 
     def _desk(self, outer: Task | None, settings: Settings, wait: float) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""

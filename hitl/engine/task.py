@@ -15,6 +15,7 @@ from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Injects, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record, Standing
+from hitl.engine.trace import RunTrace
 from hitl.engine.watch import Watch
 from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
@@ -61,6 +62,7 @@ class RunFacts:
         standing: Where the run stands; tasks look only for the runs inside them.
         sleep: Waits before a node is tried again; None for this machine's own time.
         watch: Who reads what happens in it, None where nobody does.
+        trace: Its trace, None where nobody traces.
     """
 
     shape: Shape
@@ -77,6 +79,7 @@ class RunFacts:
     standing: Standing | None = None
     sleep: Callable[[float], None] | None = None
     watch: Watch | None = None
+    trace: RunTrace | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -16,6 +16,7 @@ from hitl.engine.effects import Append
 from hitl.engine.journal import Entries, TaskJournal
 from hitl.engine.keeper import keep, let_go
 from hitl.engine.standing import Intent
+from hitl.engine.trace import RunTrace
 from hitl.errors import HitlError, NoCheckpointer, Stale
 from hitl.values import LIVE, RUN_KINDS, Commit, Draft, Item, ItemChange, Json, Receipt
 
@@ -72,6 +73,7 @@ class Writer(TaskJournal):
         self.born = 0.0
         self.fence: int | None = None
         self.items: dict[str, Item] = {}
+        self.trace: RunTrace | None = None
         self._owner = ""
         self._closed = False
         self._lock = threading.Lock()
@@ -151,6 +153,8 @@ class Writer(TaskJournal):
         self.fence = None if lease == "release" else receipt.fence
         if lease == "acquire" and self.fence is not None:
             keep(self)
+        if items and self.trace is not None:
+            self.trace.moved(items)
         return receipt
 
     def renew(self) -> None:
