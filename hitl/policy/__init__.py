@@ -60,10 +60,10 @@ __all__ = [
     "Tools",
     "Verdict",
     "VerdictEffect",
-    "strictest",
     "compile_glob",
     "literal_prefix",
     "pattern_anchor",
     "search_within",
+    "strictest",
     "within",
 ]
