@@ -32,7 +32,7 @@ from hitl.agent.tool import (
 )
 from hitl.agent.tool_writes import left_by
 from hitl.codec import pack, unpack
-from hitl.engine import Intent, Task
+from hitl.engine import Intent, Task, span
 from hitl.errors import (
     Broken,
     Misuse,
@@ -73,6 +73,11 @@ class Body:
     tool: Tool
     arguments: Mapping[str, object]
     runtime: ToolRuntime[Any, Any]
+    call: ToolCall
+
+    def facts(self) -> dict[str, object]:
+        """Return what a trace is told of the call."""
+        return {"call_id": self.call.get("id") or "", "arguments": self.call["args"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,7 @@ class Executor:
     ) -> Steps:
         """Run the body; an exception is a result, which the model reads."""
         try:
-            result = yield Body(tool, arguments, runtime)
+            result = yield Body(tool, arguments, runtime, call)
             return _left(task, ticket, call, result)
         except ToolException as error:
             return tool_message(_text(error), call, status="error")
@@ -364,7 +369,8 @@ def run(task: Task, steps: Steps) -> ToolMessage:
         reply, error = None, None
         if isinstance(effect, Body):
             try:
-                reply = effect.tool.run(effect.arguments, effect.runtime)
+                with span("tool", effect.tool.name, effect.facts):
+                    reply = effect.tool.run(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
         elif isinstance(effect, Check):
@@ -390,7 +396,8 @@ async def arun(task: Task, steps: Steps) -> ToolMessage:
         reply, error = None, None
         if isinstance(effect, Body):
             try:
-                reply = await effect.tool.arun(effect.arguments, effect.runtime)
+                with span("tool", effect.tool.name, effect.facts):
+                    reply = await effect.tool.arun(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
         elif isinstance(effect, Check):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hitl.engine.stepper import Steps
-from hitl.engine.task import CURRENT
+from hitl.engine.task import CURRENT, Task
 from hitl.engine.trace import RunTrace, Span
 from hitl.values import Interrupt
 
@@ -31,9 +31,10 @@ def traced(steps: Steps, trace: RunTrace) -> Steps:
         trace.end(waits, error)
 
 
-@contextmanager
-def span(kind: str, name: str, facts: Callable[[], Mapping[str, object]]) -> Iterator[Span | None]:
-    """Trace what a node does in this block; nothing happens where nobody traces its run.
+def span(
+    kind: str, name: str, facts: Callable[[], Mapping[str, object]] = dict
+) -> AbstractContextManager[Span | None]:
+    """Trace what a node does in a block; nothing happens where nobody traces its run.
 
     Args:
         kind: ``model`` or ``tool``.
@@ -42,9 +43,15 @@ def span(kind: str, name: str, facts: Callable[[], Mapping[str, object]]) -> Ite
     """
     task = CURRENT.get()
     if task is None or task.run.trace is None:
-        yield None
-        return
-    own = task.run.trace.inside(kind, name, facts())
+        return _NOTHING
+    return _inside(task, task.run.trace.inside(kind, name, facts()))
+
+
+_NOTHING = nullcontext(None)
+
+
+@contextmanager
+def _inside(task: Task, own: Span) -> Iterator[Span]:
     try:
         yield own
     except BaseException as error:
