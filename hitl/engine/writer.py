@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Literal
 
-from hitl.checkpoint import Checkpointer, activate, new_owner, retire
+from hitl.checkpoint import Checkpointer, activate, log_moves, new_owner, retire
 from hitl.engine.effects import Append
 from hitl.engine.journal import Entries, TaskJournal
 from hitl.engine.keeper import keep, let_go
@@ -153,8 +153,10 @@ class Writer(TaskJournal):
         self.fence = None if lease == "release" else receipt.fence
         if lease == "acquire" and self.fence is not None:
             keep(self)
-        if items and self.trace is not None:
-            self.trace.moved(items)
+        if items:
+            log_moves(items)
+            if self.trace is not None:
+                self.trace.moved(items)
         return receipt
 
     def renew(self) -> None:
