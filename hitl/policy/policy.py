@@ -44,12 +44,16 @@ class Policy:
     layers: tuple[Layer, ...]
     tools: Mapping[str, ToolFacts] | None = None
     _policy_id: str = field(init=False, repr=False)
+    _only: FileLayer | None = field(init=False, repr=False)
     _merged: dict[tuple[int, ...], tuple[list[Verdict], Verdict]] = field(
         init=False, repr=False, default_factory=dict
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_policy_id", _together([one.policy_id for one in self.layers]))
+        first = self.layers[0]
+        only = first if len(self.layers) == 1 and isinstance(first, FileLayer) else None
+        object.__setattr__(self, "_only", only)
+        object.__setattr__(self, "_policy_id", _together(self.layers))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
@@ -159,18 +163,23 @@ class Policy:
             call: The call as the model proposed it: ``name`` and ``args``.
             context: What surrounds it, for code in an ``interrupt_on``.
         """
-        name, args = call["name"], call["args"]
-        known = self.tools is None or name in self.tools
+        name: object = call["name"]
+        args: object = call["args"]
+        if type(name) is not str:
+            name, known = "", False
+        else:
+            known = self.tools is None or name in self.tools
         if not isinstance(args, dict):
             args = NO_ARGS
-
-        def request() -> ToolCallRequest:
-            return context or ToolCallRequest(call)
-
-        if len(self.layers) == 1:
-            return self.layers[0].judge(call, args, request, known=known)
-        said = [layer.judge(call, args, request, known=known) for layer in self.layers]
-        return self._strictest(said)
+        if self._only is not None:
+            return self._only.judge(name, args, known)
+        said = [
+            layer.judge(name, args, known)
+            if isinstance(layer, FileLayer)
+            else layer.interrupt_on.judge(call, lambda: context or ToolCallRequest(call))
+            for layer in self.layers
+        ]
+        return said[0] if len(said) == 1 else self._strictest(said)
 
     def _strictest(self, said: list[Verdict]) -> Verdict:
         """Return what the layers say together, remembered by the very objects that they gave."""
@@ -186,16 +195,14 @@ class Policy:
 def _hash(data: Json) -> str:
     """Return the hash of what a document says; the order of its rules does not count."""
     if isinstance(data, dict) and isinstance(data.get("rules"), list):
-        data = {**data, "rules": sorted(data["rules"], key=canonical)}  # type: ignore[arg-type]
+        rules = data["rules"]
+        data = {**data, "rules": sorted(rules, key=canonical) if isinstance(rules, list) else rules}
     return sha256(canonical(data)).hexdigest()
 
 
-def _together(ids: list[str]) -> str:
-    given = sorted({one for one in ids if one})
-    return (
-        given[0]
-        if len(given) == 1
-        else sha256("".join(given).encode()).hexdigest()
-        if given
-        else ""
-    )
+def _together(layers: tuple[Layer, ...]) -> str:
+    """Return one id for all layers: that of the only file, or a hash of all files' ids."""
+    ids = sorted({layer.policy_id for layer in layers if layer.policy_id})
+    if len(ids) < 2:
+        return ids[0] if ids else ""
+    return sha256("".join(ids).encode()).hexdigest()
