@@ -22,6 +22,7 @@ __all__ = [
     "Conflict",
     "Damaged",
     "EmptyInputError",
+    "Expired",
     "GraphRecursionError",
     "HitlError",
     "InvalidUpdateError",
@@ -162,6 +163,12 @@ class NotAllowed(Refused, ValueError):
     """The decision is not among those that the item allows, or its edit does not fit."""
 
     code = "not_allowed"
+
+
+class Expired(Refused):
+    """The item's deadline has passed: ``at`` says when. Its call never runs."""
+
+    code = "expired"
 
 
 class OutcomeUnknown(Refused):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import (
@@ -23,10 +23,11 @@ from hitl.agent.deciding import (
     same_ask,
 )
 from hitl.agent.messages import ToolMessage
+from hitl.agent.policing import tightened
 from hitl.agent.review import Review, accepted, mark
-from hitl.engine import Task
+from hitl.engine import Runtime, Task
 from hitl.errors import Refused
-from hitl.ledger import Ask
+from hitl.ledger import Ask, move
 from hitl.policy import Verdict
 from hitl.values import Item, Json, ToolCall
 
@@ -97,6 +98,41 @@ def _passed(task: Task, call: ToolCall, items: Sequence[str]) -> bool:
     return intent is not None and intent.item == (items[-1] if items else "")
 
 
+class _Judge(Protocol):
+    """Whoever has a say on whether a call gets in."""
+
+    @property
+    def name(self) -> str: ...
+
+    def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict: ...
+
+    def by_policy(self, call: ToolCall) -> Verdict: ...
+
+    def ask_for(
+        self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
+    ) -> Ask: ...
+
+
+class _ByPolicy:
+    """A gate that has had its say, and whose policy of now demands more: its code has none."""
+
+    def __init__(self, gate: _Judge) -> None:
+        self.name = gate.name
+        self.ask_for = gate.ask_for
+        self.by_policy = gate.by_policy
+
+    def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:  # noqa: ARG002
+        return self.by_policy(call)
+
+
+def _stricter(
+    task: Task, heard: Sequence[_Judge], call: ToolCall, items: Sequence[str]
+) -> list[_Judge]:
+    """Return those who have had their say, and whose policy of now demands more."""
+    approvals = [task.run.items[id] for id in items]
+    return [_ByPolicy(gate) for gate in heard if tightened(gate.by_policy(call), approvals)]
+
+
 class Admission:
     """Lets calls in.
 
@@ -125,8 +161,10 @@ class Admission:
             raise _not_approved(ticket.call)
         call = accepted(known, ticket.call, task.run.items)
         if call is not None:
+            heard = [gate for gate in self.gates if gate.name in review.gates]
             silent = [gate for gate in self.gates if gate.name not in review.gates]
-            return self._ask(task, ticket, (call, known.items), silent)
+            waiting = [*_stricter(task, heard, call, known.items), *silent]
+            return self._ask(task, ticket, (call, known.items), waiting)
         # Its yes is used up or was left on another branch: a human is asked anew.
         asked = review.gates if known.verdict == "asked" else ()
         admitted = self._ask(task, ticket, (ticket.call, ()), self.gates, asked)
@@ -139,13 +177,30 @@ class Admission:
         task: Task,
         ticket: Ticket,
         admitted: Admitted,
-        gates: Sequence[HumanInTheLoopMiddleware],
+        gates: Sequence[_Judge],
         must_ask: Sequence[str] = (),
     ) -> Admitted:
         """Let the gates that are still to be heard have their say, one after the other.
 
         Where ``must_ask`` names gates, one of them asks, even if its rules have become laxer.
         """
+        allowing = [*admitted[1]]
+        try:
+            return self._heard(task, ticket, admitted, gates, must_ask, allowing)
+        except (Refused, Answered):
+            _withdraw(task, allowing)
+            raise
+
+    def _heard(
+        self,
+        task: Task,
+        ticket: Ticket,
+        admitted: Admitted,
+        gates: Sequence[_Judge],
+        must_ask: Sequence[str],
+        allowing: list[str],
+    ) -> Admitted:
+        """Return the call that the gates let in; ``allowing`` grows with each yes to it."""
         call, items = admitted
         waiting = list(gates)
         mark(call)
@@ -164,16 +219,18 @@ class Admission:
             if isinstance(made, ToolMessage):
                 raise Answered(made)
             call, items = made, (*items, item.id)
+            allowing.append(item.id)
             names = [gate.name for gate in waiting]
             if item.rules.get("gate") in names:
-                del waiting[: names.index(str(item.rules["gate"])) + 1]
+                heard = names.index(str(item.rules["gate"])) + 1
+                waiting[:heard] = _stricter(task, waiting[:heard], call, items)
 
     def _next(
         self,
         task: Task,
         ticket: Ticket,
         call: ToolCall,
-        waiting: list[HumanInTheLoopMiddleware],
+        waiting: Sequence[_Judge],
     ) -> Ask | None:
         """Return the question of the next gate that asks, None where none does."""
         runtime = task.run.runtime
@@ -190,7 +247,7 @@ class Admission:
     ) -> Ask | None:
         """Return a question by the first of these gates that has a rule for the tool."""
         for gate in self.gates:
-            allowed = gate.policy.allowed(call["name"]) if gate.name in names else None
+            allowed = gate.map.allowed(call["name"]) if gate.name in names else None
             if allowed:
                 verdict = Verdict("ask", allowed, "An earlier approval does not count here.")
                 return gate.ask_for(ticket.index, call, verdict, ticket.state, task.run.runtime)
@@ -211,6 +268,14 @@ class Admission:
             if not problem:
                 return item
             ask = ask_again(item, problem)
+
+
+def _withdraw(task: Task, items: Sequence[str]) -> None:
+    """Let go of what humans agreed to: the call does not run, and their yes is not used."""
+    for id in items:
+        item = task.run.items.get(id)
+        if item is not None and item.state in ("decided", "cleared"):
+            task.moves[id] = move(item, "withdraw")
 
 
 def _asked_about(task: Task, call: ToolCall) -> Ask | None:

@@ -9,12 +9,14 @@ file only puts the question and turns decisions into a review.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from hitl.agent.deciding import EDITED, REJECTED, REJECTED_WHY, asked_before, edited
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
+from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
 from hitl.agent.turn_review import TurnReview
@@ -22,7 +24,15 @@ from hitl.agent.turns import last_turn, messages_of, showing, unanswered
 from hitl.engine import Pause, Runtime, current_config, running_task
 from hitl.errors import Misuse
 from hitl.ledger import Ask
-from hitl.policy import DESCRIPTION_PREFIX, InterruptOn, InterruptOnConfig, ToolCallRequest, Verdict
+from hitl.policy import (
+    DESCRIPTION_PREFIX,
+    InterruptOn,
+    InterruptOnConfig,
+    Policy,
+    ToolCallRequest,
+    Verdict,
+    strictest,
+)
 from hitl.values import Item, Json, ToolCall, plain
 
 __all__ = ["EDITED", "REJECTED", "REJECTED_WHY", "HumanInTheLoopMiddleware"]
@@ -37,6 +47,8 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
     Args:
         interrupt_on: For each tool ``True`` (every call waits, all decisions), ``False`` (never
             waits) or ``{"allowed_decisions": [...], "description"?, "args_schema"?, "when"?}``.
+        policy: A policy, or the path of a policy file, that is judged beside the map; for each
+            call the stricter of the two counts.
         description_prefix: First line of descriptions that are not given.
         interrupt_mode: ``"batched"`` asks once per turn, ``"per_call"`` once per call.
         edit_notice: Put before the result of an edited call, with ``{name}`` and ``{args}``;
@@ -44,6 +56,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
 
     Raises:
         Misuse: Something in the map is wrong; the message names the tool and the place.
+        BadPolicy: The file is no policy; everything that is wrong with it is listed.
     """
 
     state_schema = ReviewState
@@ -52,6 +65,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         self,
         interrupt_on: Mapping[str, bool | InterruptOnConfig],
         *,
+        policy: PolicySource | None = None,
         description_prefix: str = DESCRIPTION_PREFIX,
         interrupt_mode: Mode = "batched",
         edit_notice: str | None = EDITED,
@@ -64,24 +78,33 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         self.interrupt_mode = interrupt_mode
         self.edit_notice = edit_notice
         _check_notice(edit_notice)
-        self.policy = InterruptOn.compile(interrupt_on, description_prefix=description_prefix)
+        self.map = InterruptOn.compile(interrupt_on, description_prefix=description_prefix)
+        self.policy = None if policy is None else as_policy(policy)
         self.interrupt_on = dict(interrupt_on)
         self._tools: Mapping[str, Tool] = {}
         self._gates: Sequence[HumanInTheLoopMiddleware] = (self,)
 
-    def bind(self, tools: Mapping[str, Tool], gates: Sequence[HumanInTheLoopMiddleware]) -> None:
-        """Learn what an edit is checked against: the agent's tools, and all its rules.
+    def bound(self, tools: Mapping[str, Tool], policy: Policy | None) -> HumanInTheLoopMiddleware:
+        """Return a copy for one agent, which knows the agent's tools.
 
         Args:
             tools: The tools by name.
-            gates: All approval middleware of the agent, this one among them.
+            policy: A policy that is judged beside this one's own.
         """
-        self._tools, self._gates = tools, gates
+        own = copy(self)
+        own._tools, own._gates = tools, (own,)
+        policies = [one for one in (self.policy, policy) if one is not None]
+        own.policy = Policy.layered(*policies).bind(facts(tools)) if policies else None
+        return own
+
+    def join(self, gates: Sequence[HumanInTheLoopMiddleware]) -> None:
+        """Learn of all approval middleware of the agent: each judges what an edit makes."""
+        self._gates = gates
 
     @property
     def asks(self) -> bool:
         """Return whether any tool's calls may wait."""
-        return self.policy.asks
+        return self.map.asks or self.policy is not None
 
     def after_model(self, state: Any, runtime: Runtime) -> Update:
         """Review the calls of the last answer; pause where one of them is gated.
@@ -125,11 +148,16 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         return self.after_model(state, runtime)
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:
+        """Return what the map and the policy say about a call, the stricter of the two."""
+        verdict = self._by_map(call, state, runtime)
+        return verdict if self.policy is None else strictest([verdict, self.policy.judge(call)])
+
+    def _by_map(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:
         """Return what the map says about a call; a rule that pauses itself asks."""
-        verdict = _unpaused(lambda: self.policy.judge(call, lambda: _request(call, state, runtime)))
+        verdict = _unpaused(lambda: self.map.judge(call, lambda: _request(call, state, runtime)))
         if verdict is not None:
             return verdict
-        allowed = self.policy.allowed(call["name"]) or ()
+        allowed = self.map.allowed(call["name"]) or ()
         return Verdict("ask", allowed, "Its `when` cannot ask a human itself, so the call waits.")
 
     def ask_for(
@@ -140,7 +168,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         Args:
             index: The call's place in its turn.
             call: The call.
-            verdict: What the map says about it.
+            verdict: What the map and the policy say about it.
             state: The agent's state, for a description that looks at it.
             runtime: The run's surroundings.
 
@@ -150,14 +178,15 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         call = copied(call)
         name, print_ = call["name"], mark(call)
         description = _unpaused(
-            lambda: self.policy.describe(call, lambda: _request(call, state, runtime))
+            lambda: self.map.describe(call, lambda: _request(call, state, runtime))
         )
         if description is None:
             description = f"Tool: {name}\nArgs: {call['args']!r}\n\n{_NO_DESCRIPTION}"
         why = verdict.why + self._misfit(call)
         rules: dict[str, Json] = {"call": index, "why": why, "gate": self.name}
+        rules |= frozen(verdict, current_config())
         if "edit" in verdict.allowed:
-            schema = self.policy.args_schema(name)
+            schema = self.map.args_schema(name)
             if schema is None and name in self._tools:
                 schema = self._tools[name].args_schema
             rules["args_schema"] = schema
@@ -178,7 +207,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
 
     def _allows(self, name: str) -> Json:
         """Return which decisions the rules of another tool take, None where it has none."""
-        rules = [allowed for gate in self._gates if (allowed := gate.policy.allowed(name))]
+        rules = [allowed for gate in self._gates if (allowed := gate.map.allowed(name))]
         if not rules:
             return None
         return [*next((allowed for allowed in rules if "approve" not in allowed), rules[0])]
@@ -204,14 +233,16 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             return str(error)
         asked = item.subject.get("name") if isinstance(item.subject, dict) else None
         for gate in self._gates:
-            if gate is self and call["name"] == asked:
-                continue
-            verdict = gate.judge(call, state, runtime)
-            if verdict.effect == "deny" or (
-                verdict.effect == "ask" and "approve" not in verdict.allowed
-            ):
-                return f"a reviewer cannot approve this call of {call['name']!r}. {verdict.why}"
+            own = gate is self and call["name"] == asked
+            verdict = gate.by_policy(call) if own else gate.judge(call, state, runtime)
+            problem = unmet(verdict, item.rules)
+            if problem:
+                return f"this call of {call['name']!r} cannot run: {problem} {verdict.why}"
         return ""
+
+    def by_policy(self, call: ToolCall) -> Verdict:
+        """Return what the policy alone says about a call; a map and its code have no say."""
+        return Verdict("allow") if self.policy is None else self.policy.judge(call)
 
 
 _NO_DESCRIPTION = "(Its description failed: it cannot ask a human itself.)"

@@ -17,6 +17,7 @@ from hitl.values import Item, ToolCall
 __all__ = [
     "DENIED",
     "EDITED",
+    "EXPIRED",
     "REJECTED",
     "REJECTED_WHY",
     "ask_again",
@@ -36,6 +37,7 @@ REJECTED = (
 REJECTED_WHY = (
     "The user rejected the call of {name!r}; it was not executed. Their reason: {message}"
 )
+EXPIRED = "The call of {name!r} was not executed: {message}."
 DENIED = "The call of {name!r} is not allowed here; it was not executed. {why}"
 EDITED = "A reviewer changed this call. What ran: {name} with {args}. Its result:\n"
 
@@ -110,7 +112,8 @@ def made_of(item: Item, call: ToolCall) -> ToolCall | ToolMessage:
     message = str(decision.payload.get("message") or "")
     if decision.type == "respond":
         return ToolMessage(message, name=name, tool_call_id=id)
-    text = (REJECTED_WHY if message else REJECTED).format(name=name, id=id, message=message)
+    form = EXPIRED if decision.type == "expire" else REJECTED_WHY if message else REJECTED
+    text = form.format(name=name, id=id, message=message)
     return refused(call, text)
 
 

@@ -14,6 +14,7 @@ from hitl.agent.approval import EDITED, HumanInTheLoopMiddleware
 from hitl.agent.loop import bind_gates, hook_node, joined_state
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
+from hitl.agent.policing import PolicySource
 from hitl.agent.repair import repair
 from hitl.agent.review import copied
 from hitl.agent.tool import as_tool, check_names
@@ -56,6 +57,7 @@ class Gate:
     Args:
         tools: Functions, or what ``@tool`` made of them.
         interrupt_on: Which calls wait, see ``HumanInTheLoopMiddleware``.
+        policy: A policy, or the path of a policy file, that is judged beside it.
         store: Where calls and decisions are kept.
         description_prefix: First line of descriptions that are not given.
         interrupt_mode: ``"batched"``: nothing of a turn runs before all of it is decided;
@@ -63,31 +65,39 @@ class Gate:
         edit_notice: Put before the result of an edited call.
 
     Raises:
-        Misuse: A tool or the map is not what it should be.
+        Misuse: A tool or the map is not what it should be; or there is neither map nor policy.
+        BadPolicy: The policy file is none; everything that is wrong with it is listed.
     """
 
     def __init__(
         self,
         tools: Sequence[object],
         *,
-        interrupt_on: Mapping[str, bool | InterruptOnConfig],
+        interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
+        policy: PolicySource | None = None,
         store: Checkpointer,
         description_prefix: str = DESCRIPTION_PREFIX,
         interrupt_mode: Literal["batched", "per_call"] = "batched",
         edit_notice: str | None = EDITED,
     ) -> None:
         check_store(store, "store")
+        if interrupt_on is None and policy is None:
+            raise Misuse(
+                "A gate without interrupt_on and policy would stop nothing.",
+                hint='Give one: interrupt_on={"pay": True}, or policy="policy.yaml".',
+            )
         known = check_names([as_tool(tool) for tool in tools])
         approval = HumanInTheLoopMiddleware(
-            interrupt_on,
+            {} if interrupt_on is None else interrupt_on,
+            policy=policy,
             description_prefix=description_prefix,
             interrupt_mode=interrupt_mode,
             edit_notice=edit_notice,
         )
-        gates = bind_gates([approval], known)
+        _, gates = bind_gates([approval], known)
         self.store = store
         self.inbox = Inbox(store)
-        self.graph = _graph(approval, ToolsNode(known, gates, []), store)
+        self.graph = _graph(gates[0], ToolsNode(known, gates, []), store)
 
     def review(self, thread: str, calls: Sequence[object], *, context: object = None) -> GateResult:
         """Propose the calls of one model turn; run them, or say what waits.

@@ -19,6 +19,7 @@ from hitl.agent.messages import AIMessage, BaseMessage, add_messages
 from hitl.agent.middleware import AgentMiddleware, AgentState, overrides
 from hitl.agent.model import as_model
 from hitl.agent.model_node import MODEL, ModelNode
+from hitl.agent.policing import PolicySource, as_policy
 from hitl.agent.repair import repair
 from hitl.agent.review import ReviewState
 from hitl.agent.tool import Tool, as_tool, check_names
@@ -41,6 +42,7 @@ def create_agent(
     *,
     system_prompt: str | None = None,
     middleware: Sequence[AgentMiddleware] = (),
+    policy: PolicySource | None = None,
     state_schema: type | None = None,
     context_schema: type | None = None,
     checkpointer: Checkpointer | None = None,
@@ -56,6 +58,8 @@ def create_agent(
         tools: Functions, or what ``@tool`` made of them.
         system_prompt: What stands before the conversation.
         middleware: What is hung around the model and the tools, the first one outermost.
+        policy: A policy, or the path of a policy file. It is judged by the first approval
+            middleware, beside its map; where there is none, one is put last.
         state_schema: Keys of the state beside ``messages``; a subclass of ``AgentState``.
         context_schema: Not looked at; for your own documentation.
         checkpointer: Where threads are kept; needed where something waits for a human.
@@ -70,11 +74,12 @@ def create_agent(
     Raises:
         Misuse: A tool, a middleware or the model is not what it should be; two names are alike;
             or an approval rule names a tool that the agent does not have.
+        BadPolicy: The policy file is none; everything that is wrong with it is listed.
     """
     _check_middleware(middleware)
     own = [tool for one in middleware for tool in one.tools]
     known = check_names([as_tool(tool) for tool in [*(tools or ()), *own]])
-    gates = bind_gates(middleware, known)
+    middleware, gates = bind_gates(middleware, known, policy)
     state = joined_state(state_schema or AgentState, [one.state_schema for one in middleware])
     model_node = ModelNode(as_model(model), list(known.values()), system_prompt, middleware)
     graph = StateGraph(state, context_schema)
@@ -106,25 +111,46 @@ def _check_middleware(middleware: Sequence[AgentMiddleware]) -> None:
 
 
 def bind_gates(
-    middleware: Sequence[AgentMiddleware], tools: Mapping[str, Tool]
-) -> list[HumanInTheLoopMiddleware]:
-    """Return the approval middleware among others, told of the tools.
+    middleware: Sequence[AgentMiddleware],
+    tools: Mapping[str, Tool],
+    policy: PolicySource | None = None,
+) -> tuple[list[AgentMiddleware], list[HumanInTheLoopMiddleware]]:
+    """Return the middleware, and the approval middleware among it, told of tools and policy.
+
+    What is told is a copy: one approval middleware may stand in several agents.
+
+    Args:
+        middleware: All middleware.
+        tools: The tools by name.
+        policy: A policy for the first approval middleware, one more where there is none.
 
     Raises:
         Misuse: A rule names a tool that is not there: a gate that would never close.
+        BadPolicy: The policy file is none.
     """
-    gates = [one for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
+    given = None if policy is None else as_policy(policy)
+    bound = list(middleware)
+    if given is not None and not any(isinstance(m, HumanInTheLoopMiddleware) for m in bound):
+        bound.append(HumanInTheLoopMiddleware({}))
+    gates: list[HumanInTheLoopMiddleware] = []
+    for place, one in enumerate(bound):
+        if isinstance(one, HumanInTheLoopMiddleware):
+            _check_map(one, tools)
+            gates.append(one.bound(tools, None if gates else given))
+            bound[place] = gates[-1]
     for gate in gates:
-        for name in gate.policy.tools:
-            if name not in tools:
-                raise Misuse(
-                    f"interrupt_on names the tool {name!r}, which is not there."
-                    + near(name, tools),
-                    hint=f"Tools: {', '.join(sorted(tools)) or 'none'}.",
-                    tool=name,
-                )
-        gate.bind(tools, gates)
-    return gates
+        gate.join(gates)
+    return bound, gates
+
+
+def _check_map(gate: HumanInTheLoopMiddleware, tools: Mapping[str, Tool]) -> None:
+    for name in gate.map.tools:
+        if name not in tools:
+            raise Misuse(
+                f"interrupt_on names the tool {name!r}, which is not there.{near(name, tools)}",
+                hint=f"Tools: {', '.join(sorted(tools)) or 'none'}.",
+                tool=name,
+            )
 
 
 def joined_state(first: type, more: Sequence[type | None]) -> type:

@@ -23,6 +23,7 @@ __all__ = [
     "check_item",
     "conflict",
     "cut",
+    "in_time",
     "permit",
     "revive",
 ]
@@ -221,8 +222,13 @@ def advance(row: Standing, commit: Commit, grant: Grant, now: float) -> list[Ent
     return entries
 
 
+def in_time(change: ItemChange, now: float) -> bool:
+    """Return whether an item may be changed at this time; see ``ItemChange.within``."""
+    return change.within is None or change.within[0] <= now < change.within[1]
+
+
 def check_item(
-    thread: str, change: ItemChange, stored: tuple[str, int, str, str] | None
+    thread: str, change: ItemChange, stored: tuple[str, int, str, str] | None, now: float
 ) -> str | None:
     """Return why an item may not be changed as asked, or None where it may.
 
@@ -230,6 +236,7 @@ def check_item(
         thread: The thread of the commit.
         change: The item as it shall stand, and what it must be now.
         stored: Thread, version, state and fingerprint of the stored row, if there is one.
+        now: The store's time.
     """
     new, expect = change.item, change.expect
     if new.thread != thread or (stored is not None and stored[0] != thread):
@@ -242,6 +249,8 @@ def check_item(
         return f"is {stored[2]} in version {stored[1]}, not {expect[1]} in version {expect[0]}"
     if stored[3] != new.fingerprint and new.version <= stored[1]:
         return "was changed since it was shown"
+    if not in_time(change, now):
+        return "is changed too early or too late"
     return None
 
 

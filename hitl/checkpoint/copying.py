@@ -19,7 +19,8 @@ from hitl.values import Entry, Item, Json, Mark
 
 __all__ = ["export_thread", "import_threads"]
 
-FORMAT = 1
+FORMAT = 2
+_READ = (1, FORMAT)  # in the first one items had no deadline and no votes
 _PAGE = 1000
 _TRIES = 5
 
@@ -133,7 +134,7 @@ class _Thread:
     """A thread whose lines are coming in."""
 
     def __init__(self, tree: Tree) -> None:
-        if tree["format"] != FORMAT:
+        if tree["format"] not in _READ:
             raise ValueError(f"format {tree['format']!r} is not known to this version")
         self.mark = cast(Mark, _checked(Mark(""), tree["mark"]))
         if self.mark.thread != tree["thread"] or self.mark.owner:

@@ -82,7 +82,7 @@ class InMemorySaver:
             now = self.clock.now()
             thread = self._threads.get(name) or _Thread(Standing(name))
             grant = permit(thread.row, commit, now, self.lease_seconds)
-            changed = self._changed(name, commit.items)
+            changed = self._changed(name, commit.items, now)
             # Nothing below this line can fail.
             self._threads[name] = thread
             entries = advance(thread.row, commit, grant, now)
@@ -92,14 +92,16 @@ class InMemorySaver:
                 (thread.live.add if row.state in LIVE else thread.live.discard)(row.id)
             return Receipt(tuple([entry.seq for entry in entries]), now, grant.held)
 
-    def _changed(self, thread: str, changes: tuple[ItemChange, ...]) -> Iterable[ItemRow]:
+    def _changed(
+        self, thread: str, changes: tuple[ItemChange, ...], now: float
+    ) -> Iterable[ItemRow]:
         """Return the rows that a commit's items come to, each compared with what is there."""
         rows: dict[str, ItemRow] = {}
         for change in changes:
             old = rows.get(change.item.id) or self._items.get(change.item.id)
             is_now = old and (old.thread, old.version, old.state, old.fingerprint)
             row = pack_item(change.item)
-            why = check_item(thread, change, is_now)
+            why = check_item(thread, change, is_now, now)
             if why:
                 raise conflict(thread, change, why, unpack_item(old) if old else None)
             rows[row.id] = row
@@ -124,6 +126,7 @@ class InMemorySaver:
         ids: Sequence[str] | None = None,
         thread: str | None = None,
         states: Iterable[str] | None = None,
+        due: float | None = None,
         after: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> list[Item]:
@@ -138,6 +141,7 @@ class InMemorySaver:
                 if (wanted is None or row.id in wanted or row.interrupt in wanted)
                 and (thread is None or row.thread == thread)
                 and (among is None or row.state in among)
+                and (due is None or (row.deadline is not None and row.deadline <= due))
                 and (after is None or _age(row) > after)
             ]
         rows.sort(key=_age)
@@ -202,7 +206,7 @@ class InMemorySaver:
         name = check_thread_id(mark.thread)
         with self._lock:
             thread = self._threads.get(name) or _Thread(Standing(name))
-            rows = tuple(self._changed(name, tuple(map(ItemChange, items))))
+            rows = tuple(self._changed(name, tuple(map(ItemChange, items)), mark.updated_at))
             revive(thread.row, mark, entries)
             self._threads[name] = thread
             thread.entries[:] = entries

@@ -31,8 +31,9 @@ class Checkpointer(Protocol):
         """Make everything in a commit true together, or nothing of it.
 
         Inside one transaction, in this order: the fence is compared (an old one raises), the
-        lease is taken, given back or renewed, the head is compared, each item is compared and
-        set, entries are numbered, dated, chained and kept.
+        lease is taken, given back or renewed, the head is compared, each item is compared (the
+        time within which it may be changed with the clock's, too) and set, entries are numbered,
+        dated, chained and kept.
 
         Returns:
             The numbers given to the entries, the store's time, and the fence that the
@@ -41,8 +42,9 @@ class Checkpointer(Protocol):
         Raises:
             Busy: The lease is another owner's, and the commit is not ``lenient``.
             Stale: The fence is old, the head has moved, or the thread was deleted.
-            Conflict: An item is not as expected; ``fields["item"]`` is the stored ``Item``
-                (None where a new item's id is taken or the row is gone).
+            Conflict: An item is not as expected, or it is too early or too late to change it;
+                ``fields["item"]`` is the stored ``Item`` (None where a new
+                item's id is taken or the row is gone).
             StoreFailed: The store could not write; nothing was.
         """
         ...
@@ -66,6 +68,7 @@ class Checkpointer(Protocol):
         ids: Sequence[str] | None = None,
         thread: str | None = None,
         states: Iterable[str] | None = None,
+        due: float | None = None,
         after: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> list[Item]:
@@ -76,6 +79,7 @@ class Checkpointer(Protocol):
                 all of its items.
             thread: Only this thread's.
             states: Only those in one of these states; None for all.
+            due: Only those with a deadline, which is not later than this.
             after: ``(asked_at, id)`` of the last item of the page before.
             limit: How many at the most.
 

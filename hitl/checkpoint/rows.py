@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 
 from hitl.checkpoint.door import storable
 from hitl.errors import Damaged, NotStorable
@@ -12,11 +12,21 @@ from hitl.values import Decision, DecisionType, Item, ItemKind, ItemState, Json
 
 __all__ = ["ItemRow", "pack_item", "show_item", "unpack_item"]
 
+
+class _Tree(TypedDict):
+    """A decision as it is kept."""
+
+    type: DecisionType
+    payload: dict[str, Json]
+    by: str | None
+    at: float
+
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class ItemRow(NamedTuple):
-    """The columns of an item; the last four are JSON text."""
+    """The columns of an item; ``subject`` to ``decision`` and ``votes`` are JSON text."""
 
     id: str
     thread: str
@@ -33,6 +43,8 @@ class ItemRow(NamedTuple):
     allowed: str
     rules: str
     decision: str | None
+    deadline: float | None = None
+    votes: str = "[]"
 
 
 def pack_item(item: Item) -> ItemRow:
@@ -57,7 +69,9 @@ def pack_item(item: Item) -> ItemRow:
             _encode(item.subject),
             _pack_allowed(item.allowed),
             _encode(item.rules) if item.rules else "{}",
-            _pack_decision(item.decision) if item.decision else None,
+            _encode(_tree(item.decision)) if item.decision else None,
+            None if item.deadline is None else float(item.deadline),
+            _encode([_tree(vote) for vote in item.votes]) if item.votes else "[]",
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise NotStorable(
@@ -89,7 +103,9 @@ def unpack_item(row: ItemRow) -> Item:
             path=row.path,
             call_id=row.call_id,
             asked_at=row.asked_at,
-            decision=None if row.decision is None else _unpack_decision(row.decision),
+            decision=None if row.decision is None else _decision(json.loads(row.decision)),
+            deadline=row.deadline,
+            votes=() if row.votes == "[]" else tuple(map(_decision, json.loads(row.votes))),
         )
     except (TypeError, ValueError, KeyError, RecursionError) as error:
         raise Damaged(
@@ -109,7 +125,8 @@ def show_item(row: ItemRow) -> Item:
         return unpack_item(row)
     except Damaged as error:
         why: dict[str, Json] = {"damaged": error.message}
-        broken = row._replace(subject=_encode(why), allowed="[]", rules="{}", decision=None)
+        broken = row._replace(subject=_encode(why), allowed="[]", rules="{}")
+        broken = broken._replace(decision=None, votes="[]")
         return unpack_item(broken)
 
 
@@ -124,17 +141,14 @@ def _unpack_allowed(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
-def _pack_decision(decision: Decision) -> str:
-    return _encode(
-        {
-            "type": decision.type,
-            "payload": decision.payload,
-            "by": decision.by,
-            "at": float(decision.at),
-        }
-    )
+def _tree(decision: Decision) -> _Tree:
+    return {
+        "type": decision.type,
+        "payload": decision.payload,
+        "by": decision.by,
+        "at": float(decision.at),
+    }
 
 
-def _unpack_decision(text: str) -> Decision:
-    tree = json.loads(text)
-    return Decision(cast(DecisionType, tree["type"]), tree["payload"], tree["by"], tree["at"])
+def _decision(tree: _Tree) -> Decision:
+    return Decision(tree["type"], tree["payload"], tree["by"], tree["at"])

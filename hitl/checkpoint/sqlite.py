@@ -130,7 +130,7 @@ class SqliteSaver:
                 now = self.clock.now()
                 known, entries, held = move(cursor, name, known, commit, now, self.lease_seconds)
                 for change in commit.items:
-                    set_item(cursor, known, change)
+                    set_item(cursor, known, change, now)
                 for draft, e in zip(commit.entries, entries, strict=True):
                     values = (known.num, e.seq, e.kind, e.parent, e.at, e.body, e.hash, draft.base)
                     cursor.execute(sql.ADD_ENTRY, values)
@@ -185,6 +185,7 @@ class SqliteSaver:
         ids: Sequence[str] | None = None,
         thread: str | None = None,
         states: Iterable[str] | None = None,
+        due: float | None = None,
         after: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> list[Item]:
@@ -194,17 +195,22 @@ class SqliteSaver:
             StoreFailed: The file could not be read.
         """
         among = None if states is None else sorted(set(states))
-        kind = "all" if among is None else "pending" if among == ["pending"] else "some"
+        alone = among[0] if among in (["pending"], ["granted"]) else "some"
         values: dict[str, object] = {
             "ids": json.dumps(list(ids or ())),
             "thread": None if thread is None else check_thread_id(thread),
             "states": json.dumps(among),
+            "due": due,
             "asked_at": after and after[0],
             "id": after and after[1],
             "limit": _clamp(limit),
         }
         query = sql.page_of_items(
-            ids=ids is not None, thread=thread is not None, states=kind, after=after is not None
+            ids=ids is not None,
+            thread=thread is not None,
+            states="all" if among is None else alone,
+            due=due is not None,
+            after=after is not None,
         )
         return list(map(show_item, self._select(query, values, ItemRow)))
 

@@ -62,13 +62,13 @@ CUT = "DELETE FROM entries WHERE thread = ? AND seq <= ?"
 
 ADD_ITEM = """
 INSERT INTO items (thread, interrupt, idx, kind, state, version, fingerprint, asked_at, path,
-call_id, subject, allowed, rules, decision, id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"""
+call_id, subject, allowed, rules, decision, deadline, votes, id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"""
 
 CHANGE_ITEM = """
 UPDATE items SET thread = ?, interrupt = ?, idx = ?, kind = ?, state = ?, version = ?,
 fingerprint = ?, asked_at = ?, path = ?, call_id = ?, subject = ?, allowed = ?, rules = ?,
-decision = ? WHERE id = ?
+decision = ?, deadline = ?, votes = ? WHERE id = ?
 AND thread = ? AND version = ? AND state = ? AND (fingerprint = ? OR version < ?)"""
 
 ITEM_NOW = """
@@ -77,7 +77,8 @@ FROM items JOIN threads ON threads.num = items.thread WHERE items.id = ?"""
 
 _ITEMS = """
 SELECT id, (SELECT id FROM threads WHERE num = items.thread), interrupt, idx, kind, state,
-version, fingerprint, asked_at, path, call_id, subject, allowed, rules, decision FROM items"""
+version, fingerprint, asked_at, path, call_id, subject, allowed, rules, decision, deadline, votes
+FROM items"""
 
 ITEM = f"{_ITEMS} WHERE id = ?"
 
@@ -88,24 +89,28 @@ _BY_IDS = """
 (id IN (SELECT value FROM json_each(:ids)) OR interrupt IN (SELECT value FROM json_each(:ids)))"""
 
 
-def page_of_items(*, ids: bool, thread: bool, states: str, after: bool) -> str:
+def page_of_items(*, ids: bool, thread: bool, states: str, due: bool, after: bool) -> str:
     """Return the query for a page of items with the named parameters that it is to have.
 
     Args:
         ids: Whether it takes ``:ids``, a JSON list.
         thread: Whether it takes ``:thread``, an id.
-        states: ``all``, ``pending``, or ``some`` where it takes ``:states``, a JSON list.
+        states: ``all``, ``pending``, ``granted``, or ``some`` where it takes ``:states``, a
+            JSON list.
+        due: Whether it takes ``:due``, a time.
         after: Whether it takes ``:asked_at`` and ``:id``.
     """
-    # The partial index is only used where its condition stands in the query as it is.
+    # A partial index is only used where its condition stands in the query as it is.
     by_state = {
         "pending": "state = 'pending'",
+        "granted": "state = 'granted'",
         "some": "state IN (SELECT value FROM json_each(:states))",
     }
     terms = [
         _BY_IDS if ids else "",
         "thread = (SELECT num FROM threads WHERE id = :thread)" if thread else "",
         by_state.get(states, ""),
+        "deadline <= :due" if due else "",
         "(asked_at, id) > (:asked_at, :id)" if after else "",
     ]
     where = " AND ".join(filter(None, terms))

@@ -91,6 +91,36 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
             """,
         ),
     ),
+    (
+        "002_votes_and_deadlines",
+        (
+            "ALTER TABLE items ADD COLUMN deadline REAL",
+            "ALTER TABLE items ADD COLUMN votes TEXT NOT NULL DEFAULT '[]'",
+            """
+            CREATE INDEX items_with_deadline ON items (deadline, id)
+            WHERE state = 'pending' AND deadline IS NOT NULL
+            """,
+            "CREATE INDEX items_granted ON items (asked_at, id) WHERE state = 'granted'",
+            "DROP VIEW pending",
+            """
+            CREATE VIEW pending AS
+            SELECT
+                items.id,
+                threads.id AS thread,
+                datetime(items.asked_at, 'unixepoch') AS asked_at,
+                datetime(items.deadline, 'unixepoch') AS deadline,
+                items.kind,
+                items.path,
+                items.subject,
+                items.allowed,
+                json_array_length(items.votes) AS votes,
+                items.version
+            FROM items JOIN threads ON threads.num = items.thread
+            WHERE items.state = 'pending'
+            ORDER BY items.asked_at, items.id
+            """,
+        ),
+    ),
 )
 
 VERSION = len(STEPS)

@@ -19,6 +19,7 @@ from hitl.checkpoint.advance import (
     check_item,
     conflict,
     cut,
+    in_time,
     permit,
     revive,
 )
@@ -161,14 +162,14 @@ def restore(
     for entry in entries:
         _add_entry(cursor, known, entry, base=entry.seq == row.base)
     for item in items:
-        set_item(cursor, known, ItemChange(item))
+        set_item(cursor, known, ItemChange(item), mark.updated_at)
 
 
 def _add_entry(cursor: sqlite3.Cursor, known: Known, entry: Entry, *, base: bool) -> None:
     cursor.execute(sql.ADD_ENTRY, (known.num, *entry, base))
 
 
-def set_item(cursor: sqlite3.Cursor, known: Known, change: ItemChange) -> None:
+def set_item(cursor: sqlite3.Cursor, known: Known, change: ItemChange, now: float) -> None:
     """Compare an item with what is stored, and set it, in one statement.
 
     Raises:
@@ -176,7 +177,7 @@ def set_item(cursor: sqlite3.Cursor, known: Known, change: ItemChange) -> None:
         NotStorable: It holds something that is not plain JSON.
     """
     thread, row = known.row.thread, pack_item(change.item)
-    if row.thread == thread:
+    if row.thread == thread and in_time(change, now):
         values = (known.num, *row[2:], row.id)
         if change.expect is None:
             cursor.execute(sql.ADD_ITEM, values)
@@ -187,5 +188,5 @@ def set_item(cursor: sqlite3.Cursor, known: Known, change: ItemChange) -> None:
             return
     stored = cursor.execute(sql.ITEM, (row.id,)).fetchone()
     is_now = cursor.execute(sql.ITEM_NOW, (row.id,)).fetchone()
-    why = check_item(thread, change, is_now) or "cannot be set"
+    why = check_item(thread, change, is_now, now) or "cannot be set"
     raise conflict(thread, change, why, unpack_item(ItemRow(*stored)) if stored else None)

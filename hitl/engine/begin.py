@@ -29,8 +29,8 @@ from hitl.errors import (
     NoCheckpointer,
     Stale,
 )
-from hitl.ledger import bind, decision_entry, is_map, move, near, resolve, then
-from hitl.values import END, NO_ANSWER, START, Command, Draft, Item, ItemChange
+from hitl.ledger import bind, entries_of, is_map, move, near, overdue, resolve, then
+from hitl.values import END, NO_ANSWER, START, Command, Item, ItemChange
 
 __all__ = ["begin", "check_code", "close", "take_finished", "take_input"]
 
@@ -97,8 +97,26 @@ def _go_on(shape: Shape, facts: RunFacts, standing: Standing) -> Part:
     if not standing.due:
         return
     check_code(shape, standing)
-    if facts.journal.saved and (ready(standing) or has_lost(standing)):
-        receipt_of((yield Append((), (), "acquire")))
+    if not facts.journal.saved:
+        return
+    expired = _expired(facts, standing)
+    if expired or ready(standing) or has_lost(standing):
+        receipt_of((yield Append(entries_of(expired), tuple(expired), "acquire")))
+        take_items(standing, expired)
+
+
+def _expired(
+    facts: RunFacts, standing: Standing, changes: Sequence[ItemChange] = ()
+) -> list[ItemChange]:
+    """Return the changes that expire what nobody decided in time, beside those being made.
+
+    What waits on a thread is the outermost run's, which expires it for the runs inside it.
+    """
+    if facts.nested or not facts.journal.saved:
+        return []
+    changed = {change.item.id for change in changes}
+    rest = (item for item in standing.items.values() if item.id not in changed)
+    return overdue(rest, facts.now())
 
 
 def check_code(shape: Shape, standing: Standing) -> None:
@@ -165,8 +183,10 @@ def _command(
         if answer is not None:
             changes = yield from _answers(request, facts, standing, answer)
         if command.update is not None or goto:
+            changes += _expired(facts, standing, changes)
             yield from _update(shape, facts, standing, command.update, goto, changes)
         elif changes:
+            changes += _expired(facts, standing, changes)
             yield from _decide(request, standing, changes)
         else:
             yield from _go_on(shape, facts, standing)
@@ -219,13 +239,13 @@ def _update(
         yield from commit_draft(standing, None, (), None)
         return
     draft = checkpoint_draft(standing, "update", written, keep=True)
-    said = (Draft("decide", decision_entry(changes)),) if changes else ()
-    yield from commit_checkpoint(standing, (*said, draft), tuple(changes), "acquire")
+    drafts = (*entries_of(changes), draft)
+    yield from commit_checkpoint(standing, drafts, tuple(changes), "acquire")
 
 
 def _decide(request: Request, standing: Standing, changes: Sequence[ItemChange]) -> Part:
-    draft = Draft("decide", decision_entry(changes))
-    receipt = receipt_of((yield Append((draft,), tuple(changes), "acquire", decision=True)))
+    drafts = entries_of(changes)
+    receipt = receipt_of((yield Append(drafts, tuple(changes), "acquire", decision=True)))
     take_items(standing, changes)
     if receipt.fence is None:
         if not request.waits:
@@ -296,7 +316,12 @@ def _first(shape: Shape) -> list[tuple[str, object]]:
     return [(name, NO_ARG) for name in sorted(shape.edges[START]) if name in shape.nodes]
 
 
-_CLOSE = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
+_CLOSE = {
+    "pending": "supersede",
+    "decided": "withdraw",
+    "cleared": "withdraw",
+    "expired": "withdraw",
+}
 
 
 def close(

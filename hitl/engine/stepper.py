@@ -313,7 +313,12 @@ def _next(
     return checkpoint_draft(standing, "step", changed) if saved else None
 
 
-_SWEEP = {"pending": "supersede", "decided": "withdraw", "cleared": "withdraw"}
+_SWEEP = {
+    "pending": "supersede",
+    "decided": "withdraw",
+    "cleared": "withdraw",
+    "expired": "withdraw",
+}
 
 
 def _sweep(standing: Standing, moves: dict[str, ItemChange]) -> None:

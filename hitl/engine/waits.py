@@ -171,7 +171,7 @@ def delivered(standing: Standing, record: Record, skip: Iterable[str] = ()) -> l
     for asked in record.asked:
         for id in asked.items:
             item = standing.items.get(id)
-            if item is None or item.state != "decided" or id in done:
+            if item is None or item.state not in ("decided", "expired") or id in done:
                 continue
             runs = (
                 item.kind == "action"

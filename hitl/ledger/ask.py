@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hitl.codec import unpack
+from hitl.ledger.deadlines import deadline_of
 from hitl.values import Decision, Item, ItemKind, Json
 
 __all__ = ["Ask", "answer", "answered", "items_of", "public"]
@@ -46,6 +47,7 @@ def items_of(
             path=path,
             call_id=ask.call_id,
             asked_at=at + index * 1e-6,
+            deadline=deadline_of(ask.rules, at) if ask.kind == "action" else None,
         )
         for index, (ask, id) in enumerate(zip(asks, ids, strict=True))
     ]
@@ -57,7 +59,12 @@ def answered(items: Sequence[Item]) -> bool:
 
 
 def public(decision: Decision) -> dict[str, Json]:
-    """Return a decision in the form in which people write it."""
+    """Return a decision in the form in which people write it.
+
+    That nobody decided in time is told as a rejection, which all readers know.
+    """
+    if decision.type == "expire":
+        return {"type": "reject", **decision.payload}
     return {"type": decision.type, **decision.payload}
 
 

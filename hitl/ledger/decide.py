@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass, replace
 
-from hitl.codec import dumps, pack
+from hitl.codec import pack
 from hitl.errors import (
     AlreadyDecided,
-    Broken,
     Misuse,
     NotAllowed,
     Stale,
     UnknownId,
     WrongAnswer,
 )
-from hitl.ledger.lifecycle import move
+from hitl.ledger.deadlines import has_expired, late
+from hitl.ledger.edits import read_edit
+from hitl.ledger.grants import granted, read_wish
 from hitl.ledger.schema import problems
-from hitl.ledger.wording import closest
+from hitl.ledger.votes import cast, same
+from hitl.ledger.wording import near
 from hitl.values import (
     Decision,
     DecisionType,
     Item,
     ItemChange,
     Json,
-    canonical,
     iso,
     plain,
 )
 
-__all__ = ["CLOSED", "check_reviewer", "decide", "decision_entry", "near", "read_decision", "taken"]
+__all__ = ["CLOSED", "check_reviewer", "decide", "decisions", "read_decision", "taken"]
 
-CLOSED = frozenset({"superseded", "withdrawn", "expired"})
+CLOSED = frozenset({"superseded", "withdrawn"})
 """States in which an item was given up, whether it had a decision or not."""
 
 _KEYS: dict[str, frozenset[str]] = {
-    "approve": frozenset(),
+    "approve": frozenset({"grant"}),
     "edit": frozenset({"edited_action"}),
     "reject": frozenset({"message"}),
     "respond": frozenset({"message"}),
@@ -75,14 +76,11 @@ def check_reviewer(by: object, what: str) -> str | None:
     )
 
 
-def near(word: object, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` where a known word is close, else nothing."""
-    match = closest(str(word), known)
-    return f" Did you mean {match!r}?" if match else ""
-
-
 def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange | None:
-    """Return the change that decides an item, or None where it is decided so already.
+    """Return the change that a decision makes of an item, None where it makes none.
+
+    It decides the item, or is one vote more on it; nothing changes where the item is decided
+    so already, or this person has said so already.
 
     Args:
         item: The item as it stands.
@@ -96,10 +94,13 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
         AlreadyDecided: The item has another decision.
         Stale: The item has changed since the reviewer saw it.
         UnknownId: The item is closed.
+        Expired: Its deadline has passed.
     """
     decision = replace(read_decision(item, raw), by=by, at=at)
+    if has_expired(item) or _is_late(item, at):
+        raise late(item)
     if item.decision is not None and item.state not in CLOSED:
-        if _same(item.decision, decision):
+        if same(item.decision, decision):
             return None
         raise taken(item, item.decision)
     if item.state != "pending":
@@ -109,36 +110,29 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
             item=item.id,
             state=item.state,
         )
-    return move(item, "decide", decision)
+    return cast(item, decision)
 
 
-def _same(one: Decision, other: Decision) -> bool:
-    """Return whether both say the same; as JSON, in which 1 and True differ."""
-    return one.type == other.type and canonical(one.payload) == canonical(other.payload)
+def _is_late(item: Item, at: float) -> bool:
+    return item.state == "pending" and item.deadline is not None and item.deadline <= at
 
 
-def decision_entry(changes: Sequence[ItemChange]) -> str:
-    """Return the text of a log entry that tells decisions: who, what, on which version.
+def decisions(
+    pairs: Iterable[tuple[Item, object]], *, by: str | None, at: float
+) -> list[ItemChange]:
+    """Return all changes that decisions make: of the items, and the grants that come with them.
+
+    Args:
+        pairs: Each item as it stands, and what was sent for it.
+        by: Who decides.
+        at: The store's time.
 
     Raises:
-        Broken: A change carries no decision.
+        HitlError: See ``decide``; none of them counts then.
     """
-    rows: list[Json] = []
-    for change in changes:
-        decision = change.item.decision
-        if decision is None:
-            raise Broken(f"Item {change.item.id} is to be decided without a decision.")
-        rows.append(
-            {
-                "id": change.item.id,
-                "version": change.item.version,
-                "fingerprint": change.item.fingerprint,
-                "type": decision.type,
-                "payload": decision.payload,
-                "by": decision.by,
-            }
-        )
-    return dumps({"items": rows})
+    found = (decide(item, raw, by=by, at=at) for item, raw in pairs)
+    changes = [change for change in found if change is not None]
+    return changes + [more for change in changes if (more := granted(change.item)) is not None]
 
 
 def taken(item: Item, first: Decision) -> AlreadyDecided:
@@ -178,7 +172,9 @@ def read_decision(item: Item, raw: object) -> Decision:
                 key=key,
             )
     if kind == "edit":
-        return Decision("edit", {"edited_action": _edited(item, sent.get("edited_action"))})
+        return Decision("edit", {"edited_action": read_edit(item, sent.get("edited_action"))})
+    if sent.get("grant") is not None:
+        return Decision(kind, {"grant": read_wish(item, sent["grant"])})
     if "message" in _KEYS[kind]:
         return Decision(kind, _message(item, kind, sent))
     return Decision(kind)
@@ -285,51 +281,3 @@ def _message(item: Item, kind: str, sent: Mapping[str, object]) -> dict[str, Jso
             item=item.id,
         )
     return {"message": message}
-
-
-def _edited(item: Item, action: object) -> dict[str, Json]:
-    if not isinstance(action, Mapping) or set(action) != {"name", "args"}:
-        got = sorted(map(str, action)) if isinstance(action, Mapping) else type(action).__name__
-        raise WrongAnswer(
-            f"An edit of item {item.id} needs 'edited_action' with exactly 'name' and 'args'; "
-            f"got {got}.",
-            hint='Example: {"type": "edit", "edited_action": {"name": "tool", "args": {...}}}.',
-            item=item.id,
-        )
-    name, args = action["name"], action["args"]
-    if not isinstance(name, str) or not isinstance(args, Mapping):
-        raise WrongAnswer(
-            f"An edit of item {item.id} needs 'name' as text and 'args' as a dict.", item=item.id
-        )
-    try:
-        copy = plain(dict(args))
-    except ValueError as error:
-        raise WrongAnswer(
-            f"The edited arguments of item {item.id} are not plain JSON: {error}.", item=item.id
-        ) from error
-    _check_edit(item, name, copy)
-    return {"name": name, "args": copy}
-
-
-def _check_edit(item: Item, name: str, args: Json) -> None:
-    own = item.subject.get("name") if isinstance(item.subject, dict) else None
-    faults = problems(item.rules.get("args_schema"), args) if name == own else _renamed(item, name)
-    if faults:
-        raise NotAllowed(
-            f"The edit of item {item.id} does not fit {name!r}: {'; '.join(faults)}.",
-            hint="The item is still open; send a corrected edit.",
-            item=item.id,
-            problems=tuple(faults),
-        )
-
-
-def _renamed(item: Item, name: str) -> list[str]:
-    """Judge an edit into another tool by the verdicts that were frozen with the question."""
-    tools = item.rules.get("tools")
-    if not isinstance(tools, dict) or name not in tools:
-        known = tools if isinstance(tools, dict) else {}
-        return [f"there is no tool {name!r} here.{near(name, known)}"]
-    allowed = tools[name]
-    if allowed is None or (isinstance(allowed, list) and "approve" in allowed):
-        return []
-    return [f"tool {name!r} does not let a reviewer approve it"]

@@ -24,9 +24,10 @@ class Move:
 
 
 MOVES: dict[str, Move] = {
+    "vote": Move(("pending",), "pending", "a reviewer voted; more must say the same"),
     "decide": Move(("pending",), "decided", "a reviewer decided; the run has not taken it yet"),
     "clear": Move(("decided",), "cleared", "the run took a yes: exactly this call may start"),
-    "close": Move(("decided",), "done", "the run took the answer; nothing is left to do"),
+    "close": Move(("decided", "expired"), "done", "the run took the answer; nothing is left to do"),
     "start": Move(("cleared",), "started", "the call's intent is committed, its body starts"),
     "finish": Move(("cleared", "started"), "ran", "the call's result is committed"),
     "lose": Move(("started",), "uncertain", "the call started and left no result"),
@@ -34,11 +35,16 @@ MOVES: dict[str, Move] = {
     "settle": Move(("uncertain",), "ran", "a human said that it happened, with this result"),
     "abandon": Move(("uncertain",), "done", "a human gave the call up"),
     "supersede": Move(("pending",), "superseded", "the thread went on without an answer"),
-    "withdraw": Move(("decided", "cleared"), "withdrawn", "decided, never started, given up"),
-    "expire": Move(("pending",), "expired", "its deadline passed"),
+    "withdraw": Move(
+        ("decided", "cleared", "expired"), "withdrawn", "decided, never started, given up"
+    ),
+    "expire": Move(("pending",), "expired", "its deadline passed; the run has not taken that yet"),
+    "use": Move(("granted",), "granted", "a call like the approved one went on"),
+    "spend": Move(("granted",), "done", "a call went on by the last use"),
+    "revoke": Move(("granted",), "withdrawn", "a human took the grant back"),
 }
 
-FINAL: frozenset[ItemState] = frozenset({"ran", "done", "superseded", "withdrawn", "expired"})
+FINAL: frozenset[ItemState] = frozenset({"ran", "done", "superseded", "withdrawn"})
 """States that an item never leaves."""
 
 
@@ -76,4 +82,4 @@ def then(change: ItemChange, name: str) -> ItemChange:
     Raises:
         Broken: The table has no such move from the changed item's state.
     """
-    return ItemChange(move(change.item, name).item, change.expect)
+    return change._replace(item=move(change.item, name).item)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hitl.errors import NothingWaiting, UnknownId, WrongAnswer
-from hitl.ledger.decide import CLOSED, decide, near
+from hitl.ledger.deadlines import has_expired, late
+from hitl.ledger.decide import CLOSED, decisions
+from hitl.ledger.votes import needs_votes
+from hitl.ledger.wording import near
 from hitl.values import Item, ItemChange, is_id
 
 __all__ = ["bind", "groups", "is_map", "resolve"]
@@ -61,7 +64,7 @@ def resolve(
     by: str | None,
     at: float,
 ) -> list[ItemChange]:
-    """Return the decisions that an answer makes; none where all of it is decided so already.
+    """Return the changes that an answer makes; none where all of it has been said already.
 
     Args:
         live: The thread's live items by id.
@@ -75,7 +78,7 @@ def resolve(
         NothingWaiting: No question is open, and no id was given.
         WrongAnswer: It has not the right form or number, or more than one question is open.
         UnknownId: An id names nothing of this thread that can be decided.
-        NotAllowed, AlreadyDecided, Stale: See ``decide``.
+        NotAllowed, AlreadyDecided, Stale, Expired: See ``decide``.
     """
     pairs = [
         pair
@@ -84,8 +87,7 @@ def resolve(
     ]
     if len({item.id for item, _ in pairs}) < len(pairs):
         raise WrongAnswer("One item is answered twice in the same call.", thread=thread)
-    changes = [decide(item, raw, by=by, at=at) for item, raw in pairs]
-    return [change for change in changes if change is not None]
+    return decisions(pairs, by=by, at=at)
 
 
 def _by_id(
@@ -96,6 +98,9 @@ def _by_id(
     # Closed items are looked up, so that a repeat can be told from a stranger's id.
     group = groups(item for item in live.values() if item.interrupt == id).get(id)
     group = group or [item for item in lookup(id) if item.thread == thread]
+    for item in group:
+        if has_expired(item) and item.state not in CLOSED:
+            raise late(item)
     closed = next((item for item in group if item.state in CLOSED), None)
     if not group or closed is not None:
         open_ids = [item.id for item in live.values() if item.state == "pending"]
@@ -149,6 +154,13 @@ def _the_one(questions: Mapping[str, list[Item]], thread: str) -> list[Item]:
 def _by_position(group: Sequence[Item], answer: object) -> list[tuple[Item, object]]:
     if group[0].kind == "question":
         return [(group[0], answer)]
+    for item in group:
+        if needs_votes(item):
+            raise WrongAnswer(
+                f"Item {item.id} needs the votes of several people.",
+                hint=f"Vote by its id: Command(resume={{{item.id!r}: {{'type': 'approve'}}}}).",
+                open=tuple(item.id for item in group),
+            )
     if not isinstance(answer, Mapping) or set(answer) != {"decisions"}:
         keys = answer if isinstance(answer, Mapping) else ()
         raise WrongAnswer(

@@ -10,7 +10,7 @@ from itertools import islice
 
 from hitl.values import Json
 
-__all__ = ["TYPES", "Path", "closest", "place", "shown", "shown_all"]
+__all__ = ["TYPES", "Path", "closest", "near", "place", "shown", "shown_all"]
 
 Path = tuple[str | int, ...]
 
@@ -35,6 +35,12 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     short = list(islice((other for other in names if len(other) <= 64), 200))
     found = get_close_matches(name, short, n=1) if len(name) <= 64 else []
     return found[0] if found else None
+
+
+def near(word: object, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` where a known word is close, else nothing."""
+    match = closest(str(word), known)
+    return f" Did you mean {match!r}?" if match else ""
 
 
 def place(at: Path) -> str:

@@ -3,7 +3,9 @@
 from hitl.policy.config import InterruptOnConfig
 from hitl.policy.facts import ToolFacts, Tools
 from hitl.policy.finding import Finding
+from hitl.policy.glob import compile_glob, literal_prefix
 from hitl.policy.interrupt_on import DESCRIPTION_PREFIX, InterruptOn
+from hitl.policy.paths import Root, pattern_anchor, search_within, within
 from hitl.policy.policy import Policy
 from hitl.policy.request import (
     Action,
@@ -18,6 +20,7 @@ from hitl.policy.request import (
     ReviewConfig,
     ToolCallRequest,
 )
+from hitl.policy.strictest import strictest
 from hitl.policy.verdict import (
     DECISIONS,
     NO_OBLIGATIONS,
@@ -51,9 +54,16 @@ __all__ = [
     "RespondDecision",
     "ReviewConfig",
     "ReviewerRule",
+    "Root",
     "ToolCallRequest",
     "ToolFacts",
     "Tools",
     "Verdict",
     "VerdictEffect",
+    "strictest",
+    "compile_glob",
+    "literal_prefix",
+    "pattern_anchor",
+    "search_within",
+    "within",
 ]

@@ -20,22 +20,23 @@ _QUOTED = r"'[A-Za-z0-9_@+=:,./ -]*'|\"[A-Za-z0-9_@+=:,./ -]*\""
 _WORD = re.compile(rf"({_QUOTED}|{_PLAIN})(?: +|\Z)")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+./-][A-Za-z0-9_@+:./-]*")
 
-_RUNNERS = frozenset(
-    """
-    . ash awk bash builtin bun bunx busybox chroot cmd command cscript csh dash deno doas docker
-    entr env eval exec expect fish flock gawk ionice kubectl ksh lua make nice node nohup npx
-    nsenter osascript parallel perl php pipx pkexec podman powershell proxychains pwsh python rbash rlwrap
-    ruby run-parts runuser script setpriv setsid sh source ssh stdbuf strace su sudo systemd-run
-    tclsh tcsh time timeout tmux trap unbuffer unshare uv uvx watch wscript xargs xvfb-run zsh
-    """.split()  # noqa: SIM905 - one name a line would fill the room
-)
+_RUNNERS_TEXT = """
+. ash awk bash builtin bun bunx busybox chroot cmd command cscript csh dash deno doas docker
+entr env eval exec expect fish flock gawk ionice kubectl ksh lua make nice node nohup npx
+nsenter osascript parallel perl php pipx pkexec podman powershell proxychains pwsh python rbash
+rlwrap ruby run-parts runuser script setpriv setsid sh source ssh stdbuf strace su sudo
+systemd-run tclsh tcsh time timeout tmux trap unbuffer unshare uv uvx watch wscript xargs
+xvfb-run zsh
+"""
+_RUNNERS = frozenset(_RUNNERS_TEXT.split())
 """Programs that run what their arguments say: what they will do is not known from a prefix."""
 
-_HANDS_ON = (
-    "-delete -exec -execdir -fprint -fprintf -fls -ok -okdir --checkpoint-action --compress-program"
-    " --config-env --exec --ext-diff --open-files-in-pager --output --pager --pre --receive-pack"
-    " --rsh --to-command --upload-pack --use-compress-program"
-).split()  # noqa: SIM905
+_HANDS_ON_TEXT = """
+-delete -exec -execdir -fprint -fprintf -fls -ok -okdir --checkpoint-action --compress-program
+--config-env --exec --ext-diff --open-files-in-pager --output --pager --pre --receive-pack --rsh
+--to-command --upload-pack --use-compress-program
+"""
+_HANDS_ON = frozenset(_HANDS_ON_TEXT.split())
 """Options by which reading programs (find, git, sort, tar, rg ...) run others, write or delete."""
 
 Words = tuple[str, ...]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
+
+from hitl.values import Json
 
 __all__ = [
     "DECISIONS",
@@ -89,6 +91,27 @@ class Obligations:
     reviewers: tuple[ReviewerRule, ...] = ()
     deadline: DeadlineRule | None = None
     grants: GrantRule | None = None
+
+    def as_rules(self) -> dict[str, Json]:
+        """Return them as plain JSON, in the form that is frozen with a question."""
+        rules: dict[str, Json] = {}
+        if self.editable is not None or self.keep:
+            rules["edit"] = {"fields": _listed(self.editable), "keep": _listed(self.keep)}
+        if self.reviewers:
+            rules["reviewers"] = [_json(rule) for rule in self.reviewers]
+        if self.deadline is not None:
+            rules["deadline"] = _json(self.deadline)
+        if self.grants is not None:
+            rules["grants"] = _json(self.grants)
+        return rules
+
+
+def _json(rule: ReviewerRule | DeadlineRule | GrantRule) -> Json:
+    return {name: _listed(value) for name, value in asdict(rule).items()}
+
+
+def _listed(value: object) -> Json:
+    return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
 
 NO_OBLIGATIONS = Obligations()

@@ -15,6 +15,7 @@ from hitl.values.commit import (
     Mark,
     Receipt,
 )
+from hitl.values.grant import Grant, GrantScope
 from hitl.values.ids import checkpoint_id, derive, is_id, new_salt, parse_checkpoint_id
 from hitl.values.jsonable import Json, canonical, fingerprint, plain
 from hitl.values.question import (
@@ -53,6 +54,8 @@ __all__ = [
     "Draft",
     "Effect",
     "Entry",
+    "Grant",
+    "GrantScope",
     "GraphOutput",
     "Interrupt",
     "Item",

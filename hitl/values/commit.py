@@ -32,7 +32,7 @@ CHECKPOINTS = frozenset({"input", "step", "update", "fork"})
 RUN_KINDS = CHECKPOINTS | {"pause", "result", "intent", "note", "sub"}
 """Kinds that only the thread's one running writer appends; all others are decisions."""
 
-LIVE = frozenset({"pending", "decided", "cleared", "started", "uncertain"})
+LIVE = frozenset({"pending", "decided", "cleared", "started", "uncertain", "expired"})
 """States of items that a run still has to do with."""
 
 
@@ -40,7 +40,8 @@ class Draft(NamedTuple):
     """An entry before the store has numbered it.
 
     Attributes:
-        kind: One of ``RUN_KINDS``, or ``decide`` / ``withdraw``.
+        kind: One of ``RUN_KINDS``; ``decide``, ``vote`` or ``expire`` of items; ``use`` or
+            ``revoke`` of grants.
         body: JSON text.
         parent: Number of the run entry it follows on its branch; 0 for none.
         base: True where reading may start here: the body holds the whole state.
@@ -70,10 +71,13 @@ class ItemChange(NamedTuple):
         item: The new row, whole.
         expect: ``(version, state)`` that the stored row must have; None for a new item. The
             stored fingerprint must equal the new row's unless the version rises.
+        within: From when, and until when, it may be made by the store's clock inside the
+            transaction: ``from <= now < until``. None for any time.
     """
 
     item: Item
     expect: tuple[int, str] | None = None
+    within: tuple[float, float] | None = None
 
 
 class Commit(NamedTuple):

@@ -14,9 +14,10 @@ from hitl.values.jsonable import Json
 
 __all__ = ["Decision", "DecisionType", "Interrupt", "Item", "ItemKind", "ItemState"]
 
-ItemKind = Literal["question", "action", "outcome"]
+ItemKind = Literal["question", "action", "outcome", "grant"]
 """``question``: any answer to a plain ``interrupt()``; ``action``: approve, edit, reject or
-respond; ``outcome``: a started call whose result is not known: respond, retry or reject."""
+respond; ``outcome``: a started call whose result is not known: respond, retry or reject;
+``grant``: an answer that is remembered, which nobody is asked about."""
 
 ItemState = Literal[
     "pending",
@@ -29,9 +30,10 @@ ItemState = Literal[
     "superseded",
     "withdrawn",
     "expired",
+    "granted",
 ]
 
-DecisionType = Literal["approve", "edit", "reject", "respond", "retry", "answer"]
+DecisionType = Literal["approve", "edit", "reject", "respond", "retry", "answer", "expire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,11 @@ class Decision:
     """What someone decided about one item.
 
     Attributes:
-        type: One of the four decisions, ``retry`` for an outcome, ``answer`` for a question.
+        type: One of the four decisions, ``retry`` for an outcome, ``answer`` for a question,
+            ``expire`` where nobody decided in time.
         payload: What belongs to it, packed: ``{"edited_action": ...}``, ``{"message": ...}``,
-            ``{"value": ...}`` of an answer, or nothing.
+            ``{"value": ...}`` of an answer, ``{"grant": ...}`` of a yes that shall be
+            remembered, or nothing.
         by: An opaque id that the host vouches for; None for an unnamed reviewer.
         at: When, by the store's clock.
     """
@@ -87,12 +91,16 @@ class Item:
         subject: What is shown, plain JSON: ``{"name", "args", "description"}`` of an action,
             the packed value of a question.
         allowed: The decisions it can take, in the order in which they are offered.
-        rules: Frozen facts that an answer is checked against: ``args_schema``,
-            ``tools``, ``response_schema``.
+        rules: Frozen facts that an answer is checked against: ``args_schema``, ``tools``,
+            ``response_schema``; ``reviewers``, ``requester``, ``deadline``, ``edit`` and
+            ``grants``, see ``hitl.ledger``.
         path: Where it was asked: node names from the top, joined with ``/``.
         call_id: The provider's id of the call, empty for a question.
         asked_at: When, by the store's clock.
         decision: The decision, once there is one.
+        votes: What was said so far of an item with rules on its reviewers, one of each person.
+        deadline: When it can no longer be decided, by the store's clock; of a grant, when it
+            ends. None for never.
     """
 
     id: str
@@ -110,3 +118,5 @@ class Item:
     call_id: str = ""
     asked_at: float = 0.0
     decision: Decision | None = None
+    votes: tuple[Decision, ...] = ()
+    deadline: float | None = None

@@ -307,8 +307,9 @@ def test_one_approval_runs_one_call_however_often_it_is_sent_to_the_tools(thread
         return "paid"
 
     known, gate = {"pay": pay}, HumanInTheLoopMiddleware({"pay": True})
-    tools = ToolsNode(known, bind_gates([gate], known), [])
-    review, _ = hook_node(gate, "after_model", {}, lambda m: sends(m, last_turn(m) or 0) * 2)
+    _, gates = bind_gates([gate], known)
+    tools = ToolsNode(known, gates, [])
+    review, _ = hook_node(gates[0], "after_model", {}, lambda m: sends(m, last_turn(m) or 0) * 2)
     graph = StateGraph(joined_state(AgentState, []))
     graph.add_node("review", review)
     graph.add_node("tools", tools)

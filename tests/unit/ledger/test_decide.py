@@ -17,7 +17,7 @@ from hitl.errors import (
     UnknownId,
     WrongAnswer,
 )
-from hitl.ledger import decide, decision_entry, move, near, read_decision
+from hitl.ledger import decide, entries_of, move, near, read_decision
 from hitl.values import Decision, Item, ItemChange, Json
 
 ID = "1" * 32
@@ -144,7 +144,7 @@ def test_yes_and_one_are_not_the_same_answer():
             decide(first, other, by=None, at=0.0)
 
 
-@pytest.mark.parametrize("state", ["superseded", "withdrawn", "expired"])
+@pytest.mark.parametrize("state", ["superseded", "withdrawn"])
 def test_a_closed_item_takes_no_decision_not_even_its_own_again(state):
     closed = replace(ACTION, state=state, decision=Decision("approve"))
     with pytest.raises(UnknownId, match=state):
@@ -153,7 +153,9 @@ def test_a_closed_item_takes_no_decision_not_even_its_own_again(state):
 
 def test_an_entry_tells_who_decided_what_on_which_version():
     change = changed(ACTION, {"type": "reject", "message": "no"}, by="ann", at=1.0)
-    assert json.loads(decision_entry([change])) == {
+    (entry,) = entries_of([change])
+    assert entry.kind == "decide"
+    assert json.loads(entry.body) == {
         "items": [
             {
                 "id": ID, "version": 2, "fingerprint": "f" * 32, "type": "reject",
@@ -162,7 +164,7 @@ def test_an_entry_tells_who_decided_what_on_which_version():
         ]
     }  # fmt: skip
     with pytest.raises(Broken):
-        decision_entry([ItemChange(ACTION)])
+        entries_of([ItemChange(ACTION)])
 
 
 def test_reading_a_decision_does_not_look_at_the_items_state():

@@ -18,18 +18,18 @@ def item(state="pending", version=1):
                 version=version)  # fmt: skip
 
 
-def test_every_state_is_either_live_or_final():
-    assert set(STATES) == LIVE | FINAL
+def test_every_state_of_an_item_is_either_live_or_final_and_a_grant_has_its_own():
+    assert set(STATES) == LIVE | FINAL | {"granted"}
     assert not LIVE & FINAL
 
 
 def test_no_move_leaves_a_final_state_and_every_live_one_has_a_way_out():
     sources = {state for rule in MOVES.values() for state in rule.sources}
-    assert sources == set(LIVE)
+    assert sources == LIVE | {"granted"}
 
 
-def test_every_state_is_reached_from_a_new_item():
-    reached = {"pending"}
+def test_every_state_is_reached_from_a_new_item_or_grant():
+    reached = {"pending", "granted"}
     for _ in STATES:
         reached |= {rule.target for rule in MOVES.values() if not reached.isdisjoint(rule.sources)}
     assert reached == set(STATES)

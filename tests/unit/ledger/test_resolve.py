@@ -139,7 +139,7 @@ def test_a_closed_item_is_told_from_a_strange_one():
     assert solve(live(question(1)), {old.id: YES}, [ran]) == []
     with pytest.raises(AlreadyDecided):
         solve(live(question(1)), {old.id: NO}, [ran])
-    for state in ("superseded", "withdrawn", "expired"):
+    for state in ("superseded", "withdrawn"):
         gone = replace(ran, state=state)
         with pytest.raises(UnknownId, match=state) as caught:
             solve(live(question(1)), {old.id: YES}, [gone])

@@ -1,0 +1,100 @@
+"""Policies at the approval middleware: what is frozen with a question, and what still holds.
+
+A question keeps the obligations under which it was asked. Whether these suffice for what is
+about to run, under the policy of now, is told here; a policy can tighten in the meantime, and
+never loosen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from hitl.agent.tool import Tool
+from hitl.errors import Misuse
+from hitl.policy import Policy, ToolFacts, Verdict
+from hitl.values import Config, Item, Json
+
+__all__ = ["PolicySource", "as_policy", "facts", "frozen", "tightened", "unmet"]
+
+PolicySource = Policy | str | os.PathLike[str]
+"""A policy, or the path of a policy file."""
+
+
+def as_policy(given: object) -> Policy:
+    """Return a policy, read from its file where a path was given.
+
+    Raises:
+        Misuse: It is neither, or the file cannot be read.
+        BadPolicy: The file is no policy.
+    """
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Policy.load(given)
+    raise Misuse(
+        f"policy is of type {type(given).__name__}.",
+        hint="Give a Policy, or the path of a policy file.",
+    )
+
+
+def facts(tools: Mapping[str, Tool]) -> list[ToolFacts]:
+    """Return an agent's tools as a policy sees them."""
+    return [
+        ToolFacts(tool.name, tool.args_schema, tool.effect, tool.description)
+        for tool in tools.values()
+    ]
+
+
+def frozen(verdict: Verdict, config: Config) -> dict[str, Json]:
+    """Return what is frozen with a question, beside what every question has.
+
+    Args:
+        verdict: What asked.
+        config: The run's; it may name on whose behalf the agent runs, as ``requester``.
+    """
+    rules = verdict.obligations.as_rules()
+    if verdict.policy_id:
+        rules["policy"] = {"id": verdict.policy_id, "rules": list(verdict.rules)}
+    named = config.get("configurable")
+    requester = named.get("requester") if isinstance(named, Mapping) else None
+    if "reviewers" in rules and isinstance(requester, str):
+        rules["requester"] = requester
+    return rules
+
+
+def unmet(verdict: Verdict, rules: Mapping[str, Json]) -> str:
+    """Return why a yes given under some rules is not enough for a verdict; empty where it is.
+
+    Args:
+        verdict: What is said about the call that is to run.
+        rules: What was frozen with the question that was answered.
+    """
+    if verdict.effect == "allow":
+        return ""
+    if verdict.effect == "deny":
+        return "it is not allowed."
+    if "approve" not in verdict.allowed:
+        return "a reviewer cannot approve it."
+    asked = rules.get("reviewers", [])
+    met = asked if isinstance(asked, list) else []
+    if any(rule not in met for rule in _reviewers(verdict)):
+        return "it needs other reviewers than those who were asked."
+    return ""
+
+
+def tightened(verdict: Verdict, approvals: Sequence[Item]) -> bool:
+    """Return whether a policy now demands more of a call than it was let through with.
+
+    Args:
+        verdict: What the policy says now.
+        approvals: The items by which humans let it through, none for a call that was free.
+    """
+    if verdict.effect == "allow":
+        return False
+    return not any(not unmet(verdict, item.rules) for item in approvals)
+
+
+def _reviewers(verdict: Verdict) -> Sequence[Json]:
+    found = verdict.obligations.as_rules().get("reviewers", [])
+    return found if isinstance(found, list) else []
