@@ -173,7 +173,17 @@ def _all_of(always: list[Rule], sure_hooks: list[Hook], hooks: list[Hook]) -> Ho
 
 _Entry = tuple[Condition, Rule]
 
-_ORDER = {"same": 0, "starts": 1, "ends": 2, "gt": 3, "ge": 3, "lt": 3, "le": 3, "between": 2, "shared": 4}
+_ORDER = {
+    "same": 0,
+    "starts": 1,
+    "ends": 2,
+    "gt": 3,
+    "ge": 3,
+    "lt": 3,
+    "le": 3,
+    "between": 2,
+    "shared": 4,
+}
 
 
 def _plain(rule: Rule) -> list[Condition]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from hitl.policy.condition import Args
 from hitl.policy.index import Hook, Starts, index_rules
 from hitl.policy.interrupt_on import InterruptOn
+from hitl.policy.paths import Root
 from hitl.policy.rule import Rule
 from hitl.policy.strictest import RANK, strictest
 from hitl.policy.verdict import DECISIONS, Verdict, VerdictEffect
@@ -48,6 +49,7 @@ class FileLayer:
         rules: Its rules, in its order.
         default: What holds for a tool of the agent if no rule votes.
         unknown_tool: What is said about a tool that the agent does not have.
+        roots: The folders that its rules name.
     """
 
     name: str
@@ -55,6 +57,7 @@ class FileLayer:
     rules: tuple[Rule, ...]
     default: VerdictEffect
     unknown_tool: VerdictEffect
+    roots: tuple[Root, ...] = ()
     _exact: dict[str, list[Rule]] = field(init=False, repr=False)
     _globs: Starts = field(init=False, repr=False)
     _tables: dict[str, _Table] = field(init=False, repr=False, default_factory=dict)
