@@ -147,9 +147,9 @@ def index_rules(rules: Sequence[Rule]) -> Hook:
             entries[(best.pointer, *_family(best), sure)].append((best, rule))
         elif rule.where or rule.unless:
             scanned.append(rule)
-    hooks = [_hook(key[1], key[2], some) for key, some in entries.items() if not key[3]]
+    hooks = [_hook(key[1], key[2], some, key[3]) for key, some in entries.items() if not key[3]]
     hooks += [lambda _: scanned] if scanned else []
-    sure_hooks = [_hook(key[1], key[2], some) for key, some in entries.items() if key[3]]
+    sure_hooks = [_hook(key[1], key[2], some, key[3]) for key, some in entries.items() if key[3]]
     if len(sure_hooks) == 1 and not (always or hooks):
         return sure_hooks[0]
     return _all_of(always, sure_hooks, hooks)
@@ -192,7 +192,10 @@ def _plain(rule: Rule) -> list[Condition]:
 
 def _exact(condition: Condition) -> bool:
     """Return whether a look-up finds just what the condition matches, among ASCII texts."""
-    return condition.operator != "glob" and repr(condition.wanted).isascii()
+    wanted = condition.wanted
+    if condition.operator == "glob" and isinstance(wanted, str):
+        return wanted.isascii() and wanted == f"{literal_prefix(wanted)}**"
+    return repr(wanted).isascii()
 
 
 def _key(condition: Condition) -> tuple[str, str, str]:
@@ -226,8 +229,8 @@ def _family(condition: Condition) -> tuple[str, str]:
     return ("shared", f"{operator} {wanted!r}")
 
 
-def _hook(family: str, kind: str, entries: list[_Entry]) -> Hook:
-    """Return what finds the rules that hang on one argument."""
+def _hook(family: str, kind: str, entries: list[_Entry], sure: bool) -> Hook:
+    """Return what finds the rules that hang on one argument; just those that match if ``sure``."""
     rules = [rule for _, rule in entries]
     condition = entries[0][0]
     unknown = _NONE if rules[0].effect == "allow" else rules
@@ -237,7 +240,10 @@ def _hook(family: str, kind: str, entries: list[_Entry]) -> Hook:
         return lambda args: answers[check(args)]
     steps = parse_pointer(condition.pointer)
     name = steps[0] if len(steps) == 1 else ""
-    hook = (_by_number if kind == "number" else _by_text)(name, _table(family, entries), unknown)
+    find = _table(family, entries)
+    hook = (
+        _by_number(name, find, unknown) if kind == "number" else _by_text(name, find, unknown, sure)
+    )
     return hook if len(steps) == 1 else lambda args: hook({"": value_at(args, steps)})
 
 
@@ -274,14 +280,15 @@ def _table(family: str, entries: list[_Entry]) -> Callable[[Key], Found]:
     return cast("Callable[[Key], Found]", _Bounds(numbers, family).find)
 
 
-def _by_text(name: str, find: Callable[[Key], Found], unknown: Found) -> Hook:
+def _by_text(name: str, find: Callable[[Key], Found], unknown: Found, sure: bool) -> Hook:
     def hook(args: Args) -> Found:
         value = args.get(name, MISSING)
         if type(value) is not str:
             return unknown
         if value.isascii():
             return find(value)
-        return [rule for rule in find(fold(value)) if rule.matches(args)]
+        found = find(fold(value))
+        return [rule for rule in found if rule.matches(args)] if sure else found
 
     return hook
 
