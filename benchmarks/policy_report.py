@@ -22,6 +22,11 @@ _LOOKS = {
     _BARE: {"linewidth": 1.2, "linestyle": ":", "color": "gray"},
 }
 
+_READING = (
+    "Microseconds of CPU a call, the minimum of many short batches. An empty cell: the peer has",
+    "no such rules, or ten times fewer took it over 30 ms a call.",
+)
+
 Table = dict[str, dict[str, float]]
 """Work -> side -> microseconds."""
 
@@ -55,16 +60,15 @@ def markdown(
     facts = Result(quick, peers=theirs.versions, notes=[theirs.trouble] if theirs.trouble else [])
     lines = ["# What one judgement costs", ""]
     lines += [f"- {name}: {value}" for name, value in facts.facts().items() if value]
-    lines += ["", "Microseconds of CPU a call, the minimum of many short batches. An empty cell:",
-              "the peer has no such rules, or ten times fewer took it over 30 ms a call.", ""]  # fmt: skip
+    lines += ["", *_READING, ""]
     lines += [_line(["work", *sides]), _line(["---", *("--:" for _ in sides)])]
     for work, row in table.items():
         cells = [_number(row[side]) if side in row else "" for side in sides]
         lines.append(_line([work.removeprefix("policy: "), *cells]))
     loaded = ours[-1]
     counts = ", ".join(f"{value / 1e6:.1f} MB {name}" for name, value in loaded.counts.items())
-    lines += ["", f"{loaded.name.removeprefix('policy: ')}: {loaded.cpu / 1e6:.2f} s; {counts}.",
-              "(`bytes held` is what the policy keeps; `peak` is what loading takes at most.)"]  # fmt: skip
+    lines += ["", f"{loaded.name.removeprefix('policy: ')}: {loaded.cpu / 1e6:.2f} s; {counts}."]
+    lines += ["(`bytes held` is what the policy keeps; `peak` is what loading takes at most.)"]
     return "\n".join(lines) + "\n"
 
 
