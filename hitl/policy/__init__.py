@@ -1,6 +1,8 @@
 """Floor 4: which calls wait for a human. Needs values and errors only; does no I/O."""
 
+from hitl.policy.changes import Change, diff
 from hitl.policy.config import InterruptOnConfig
+from hitl.policy.explain import Explanation
 from hitl.policy.facts import ToolFacts, Tools
 from hitl.policy.finding import Finding
 from hitl.policy.glob import compile_glob, literal_prefix
@@ -20,6 +22,7 @@ from hitl.policy.request import (
     ReviewConfig,
     ToolCallRequest,
 )
+from hitl.policy.starter import starter
 from hitl.policy.strictest import strictest
 from hitl.policy.verdict import (
     DECISIONS,
@@ -39,8 +42,10 @@ __all__ = [
     "Action",
     "ActionRequest",
     "ApproveDecision",
+    "Change",
     "DeadlineRule",
     "EditDecision",
+    "Explanation",
     "Finding",
     "GrantRule",
     "HITLDecision",
@@ -61,9 +66,11 @@ __all__ = [
     "Verdict",
     "VerdictEffect",
     "compile_glob",
+    "diff",
     "literal_prefix",
     "pattern_anchor",
     "search_within",
+    "starter",
     "strictest",
     "within",
 ]

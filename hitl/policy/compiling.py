@@ -33,16 +33,23 @@ from hitl.values import Json
 if TYPE_CHECKING:
     from hitl.policy.document import ConditionGroup, Conditions, Document, OperatorsDoc, RuleDoc
 
-__all__ = ["compile_rules", "failing_examples"]
+__all__ = ["Compiled", "compile_rules", "failing_examples"]
 
 _WILD = frozenset("*?[{")
 _NO = ("reject", "respond")
 _SAYS = {"allow": "allows it", "ask": "asks", "deny": "refuses it"}
 
 
-def compile_rules(
-    document: Document, marked: Marked, *, folder: str, policy_id: str
-) -> tuple[tuple[Rule, ...], list[Finding]]:
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A document's rules and roots, and everything that is wrong with them."""
+
+    rules: tuple[Rule, ...]
+    roots: tuple[Root, ...]
+    findings: tuple[Finding, ...]
+
+
+def compile_rules(document: Document, marked: Marked, *, folder: str, policy_id: str) -> Compiled:
     """Return a document's rules and everything that is wrong with them.
 
     Args:
@@ -58,7 +65,7 @@ def compile_rules(
     compiler.same_ids(rules)
     if not findings:
         findings += failing_examples(rules, marked.name)
-    return rules, findings
+    return Compiled(rules, tuple(roots.values()), tuple(findings))
 
 
 def failing_examples(rules: tuple[Rule, ...], file: str) -> list[Finding]:

@@ -154,10 +154,9 @@ def looks_at(steps: tuple[str, ...], test: Test) -> Check:
 
 def exists(steps: tuple[str, ...], wanted: bool) -> Check:
     """Return the check that an argument is there, or is not."""
-    *above, name = steps
 
     def check(args: Args) -> Truth:
-        around = value_at(args, tuple(above)) if above else args
+        around = value_at(args, steps[:-1])
         if args is NO_ARGS or not (around is MISSING or isinstance(around, dict | list)):
             return None  # inside a text or a number nothing can be looked for
         return (value_at(args, steps) is not MISSING) is wanted

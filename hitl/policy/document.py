@@ -117,7 +117,7 @@ Names: TypeAlias = Annotated[list[Name], AfterValidator(_different), _unique]
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 
 
-_SOME = {"minProperties": 1}
+_SOME: dict[str, JsonValue] = {"minProperties": 1}
 _RESERVED = ("any", "all", "not")
 
 

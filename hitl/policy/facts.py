@@ -38,14 +38,14 @@ def facts_of(tools: Tools) -> dict[str, ToolFacts]:
     Raises:
         Misuse: Something among them is neither facts nor a name, or a name stands twice.
     """
-    given = (
+    given: list[object] = (
         [ToolFacts(name, schema) for name, schema in tools.items()]
         if isinstance(tools, Mapping)
         else [ToolFacts(tool) if isinstance(tool, str) else tool for tool in tools]
     )
     facts: dict[str, ToolFacts] = {}
     for tool in given:
-        if not isinstance(tool, ToolFacts) or not isinstance(tool.name, str):
+        if not isinstance(tool, ToolFacts):
             kind = type(tool).__name__
             raise Misuse(f"A tool is of type {kind}.", hint="Give names, or ToolFacts.")
         if tool.name in facts:

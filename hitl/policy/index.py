@@ -17,7 +17,7 @@ from hitl.policy.glob import literal_prefix
 from hitl.policy.operators import MISSING, fold
 from hitl.policy.rule import Rule
 
-__all__ = ["RuleIndex", "Starts"]
+__all__ = ["Hook", "Starts", "index_rules"]
 
 Found = Sequence[Rule]
 
@@ -76,77 +76,123 @@ class _Ends:
         return self._starts.find(text[::-1])
 
 
-class _Same:
-    """Texts, or numbers, by what they are."""
+class _Bounds:
+    """Numbers by bounds: which bounds a number is over, or under, or equal to and beyond."""
 
     __slots__ = ("find",)
 
-    def __init__(self, entries: Iterable[tuple[str | int | float, Rule]]) -> None:
-        table: defaultdict[str | int | float, list[Rule]] = defaultdict(list)
-        for key, rule in entries:
-            table[key].append(rule)
-        get = dict(table).get
-        self.find: Callable[[str | int | float], Found] = lambda value: get(value, _NONE)
-
-
-class _Above:
-    """Numbers by the bounds that they are over."""
-
-    __slots__ = ("_bounds", "_rules")
-
-    def __init__(self, entries: Iterable[tuple[int | float, Rule]]) -> None:
+    def __init__(self, entries: Iterable[tuple[int | float, Rule]], operator: str) -> None:
         ordered = sorted(entries, key=lambda entry: entry[0])
-        self._bounds = [bound for bound, _ in ordered]
-        self._rules = [rule for _, rule in ordered]
+        bounds = [bound for bound, _ in ordered]
+        rules = [rule for _, rule in ordered]
+        cut = bisect_left if operator in ("gt", "le") else bisect_right
+        self.find: Callable[[int | float], Found] = (
+            (lambda value: rules[: cut(bounds, value)])
+            if operator in ("gt", "ge")
+            else (lambda value: rules[cut(bounds, value) :])
+        )
+
+
+class _Spans:
+    """Numbers by the spans that they lie in: sorted by where a span begins.
+
+    Above the spans stands a tree of the farthest end in each half, so that only halves with a
+    span that reaches the number are looked into.
+    """
+
+    __slots__ = ("_far", "_lows", "_rules", "_size")
+
+    def __init__(self, entries: Iterable[tuple[int | float, int | float, Rule]]) -> None:
+        ordered = sorted(entries, key=lambda entry: entry[0])
+        self._lows = [low for low, _, _ in ordered]
+        self._rules = [rule for _, _, rule in ordered]
+        self._size = 1 << max(0, len(ordered) - 1).bit_length()
+        below_all = ordered[0][0] - 1
+        highs = [high for _, high, _ in ordered]
+        self._far = [below_all] * self._size + highs + [below_all] * (self._size - len(highs))
+        for at in range(self._size - 1, 0, -1):
+            self._far[at] = max(self._far[2 * at], self._far[2 * at + 1])
 
     def find(self, value: int | float) -> Found:
-        return self._rules[: bisect_right(self._bounds, value)]
-
-
-class _Below(_Above):
-    """Numbers by the bounds that they are under."""
-
-    __slots__ = ()
-
-    def find(self, value: int | float) -> Found:
-        return self._rules[bisect_left(self._bounds, value) :]
-
-
-class RuleIndex:
-    """Rules of one effect that speak of one tool."""
-
-    __slots__ = ("_always", "_hooks", "_scanned")
-
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._always = [rule for rule in rules if not rule.where and not rule.unless]
-        frequency = Counter(_key(c) for rule in rules for c in _plain(rule))
-        hooks: defaultdict[tuple[str, str, str], list[tuple[Condition, Rule]]] = defaultdict(list)
-        self._scanned: list[Rule] = []
-        for rule in rules:
-            best = _best(rule, frequency)
-            if best is not None:
-                hooks[(best.pointer, *_family(best))].append((best, rule))
-            elif rule.where or rule.unless:
-                self._scanned.append(rule)
-        self._hooks = [_hook(key[1], key[2], entries) for key, entries in hooks.items()]
-
-    def matching(self, args: Args) -> list[Rule]:
-        """Return the rules that vote on a call with some arguments."""
-        found = [rule for rule in self._scanned if rule.matches(args)] if self._scanned else []
-        for hook in self._hooks:
-            for rule in hook(args):
-                if rule.matches(args):
-                    found.append(rule)  # noqa: PERF401 - most often there is nothing to extend by
-        return self._always + found if self._always else found
+        """Return the spans around a number, their ends included."""
+        begun = bisect_right(self._lows, value)
+        found: list[Rule] = []
+        halves = [(1, 0, self._size)] if begun else []
+        while halves:
+            at, first, width = halves.pop()
+            if first >= begun or self._far[at] < value:
+                continue
+            if width == 1:
+                found.append(self._rules[first])
+            else:
+                half = width // 2
+                halves += ((2 * at, first, half), (2 * at + 1, first + half, half))
+        return found
 
 
 Hook = Callable[[Args], Found]
+"""Finds rules by one argument."""
 
-_ORDER = {"same": 0, "starts": 1, "ends": 2, "above": 3, "below": 3, "shared": 4}
+
+def index_rules(rules: Sequence[Rule]) -> Hook:
+    """Return what finds, among rules of one effect and one tool, those that vote on a call."""
+    always = [rule for rule in rules if not rule.where and not rule.unless]
+    scanned: list[Rule] = []
+    frequency = Counter(_key(condition) for rule in rules for condition in _plain(rule))
+    entries: defaultdict[tuple[str, str, str, bool], list[_Entry]] = defaultdict(list)
+    for rule in rules:
+        best = _best(rule, frequency)
+        if best is not None:
+            sure = len(rule.where) == 1 and not rule.unless and _exact(best)
+            entries[(best.pointer, *_family(best), sure)].append((best, rule))
+        elif rule.where or rule.unless:
+            scanned.append(rule)
+    hooks = [_hook(key[1], key[2], some) for key, some in entries.items() if not key[3]]
+    hooks += [lambda _: scanned] if scanned else []
+    sure_hooks = [_hook(key[1], key[2], some) for key, some in entries.items() if key[3]]
+    if len(sure_hooks) == 1 and not (always or hooks):
+        return sure_hooks[0]
+    return _all_of(always, sure_hooks, hooks)
+
+
+def _all_of(always: list[Rule], sure_hooks: list[Hook], hooks: list[Hook]) -> Hook:
+    """Return what finds by all hooks; what those of the last kind find is asked whole."""
+
+    def matching(args: Args) -> Found:
+        found = [*always]
+        for hook in sure_hooks:
+            found += hook(args)
+        for hook in hooks:
+            for rule in hook(args):
+                if rule.matches(args):
+                    found.append(rule)
+        return found
+
+    return matching
+
+
+_Entry = tuple[Condition, Rule]
+
+_ORDER = {
+    "same": 0,
+    "starts": 1,
+    "ends": 2,
+    "gt": 3,
+    "ge": 3,
+    "lt": 3,
+    "le": 3,
+    "between": 2,
+    "shared": 4,
+}
 
 
 def _plain(rule: Rule) -> list[Condition]:
     return [part for part in rule.where if isinstance(part, Condition)]
+
+
+def _exact(condition: Condition) -> bool:
+    """Return whether a look-up finds just what the condition matches, among ASCII texts."""
+    return condition.operator != "glob" and repr(condition.wanted).isascii()
 
 
 def _key(condition: Condition) -> tuple[str, str, str]:
@@ -175,81 +221,74 @@ def _family(condition: Condition) -> tuple[str, str]:
         return ("starts", "text")
     elif operator == "suffix":
         return ("ends", "text")
-    elif operator in ("gt", "ge", "between"):
-        return ("above", "number")
-    elif operator in ("lt", "le"):
-        return ("below", "number")
+    elif operator in ("gt", "ge", "lt", "le", "between"):
+        return (operator, "number")
     return ("shared", f"{operator} {wanted!r}")
 
 
-def _hook(family: str, kind: str, entries: list[tuple[Condition, Rule]]) -> Hook:
-    """Return what finds the candidates among rules that hang on one argument."""
+def _hook(family: str, kind: str, entries: list[_Entry]) -> Hook:
+    """Return what finds the rules that hang on one argument."""
     rules = [rule for _, rule in entries]
     condition = entries[0][0]
     unknown = _NONE if rules[0].effect == "allow" else rules
     if family == "shared":
+        answers = {True: rules, False: _NONE, None: unknown}
         check = condition.check
-        return lambda args: (
-            _NONE if (truth := check(args)) is False else (rules if truth else unknown)
-        )
-    keys = [(key, rule) for condition, rule in entries for key in _keys(condition)]
-    get = _getter(condition.pointer)
-    if kind == "number":
-        return _by_number(get, _number_table(family, keys), unknown)
-    return _by_text(get, _text_table(family, keys), unknown)
+        return lambda args: answers[check(args)]
+    steps = parse_pointer(condition.pointer)
+    name = steps[0] if len(steps) == 1 else ""
+    hook = (_by_number if kind == "number" else _by_text)(name, _table(family, entries), unknown)
+    return hook if len(steps) == 1 else lambda args: hook({"": value_at(args, steps)})
 
 
-def _keys(condition: Condition) -> set[str | int | float]:
+Key = str | int | float
+
+
+def _keys(condition: Condition) -> set[Key]:
     """Return under what a rule is found; texts in the form in which look-alikes are one."""
     wanted = condition.wanted
-    if condition.operator == "between" and isinstance(wanted, list):
-        wanted = wanted[0]
-    values = cast("list[str | int | float]", wanted if isinstance(wanted, list) else [wanted])
+    values = cast("list[Key]", wanted if isinstance(wanted, list) else [wanted])
     if condition.operator == "glob":
         return {literal_prefix(fold(str(values[0])))}
     return {fold(value) if isinstance(value, str) else value for value in values}
 
 
-def _getter(pointer: str) -> Callable[[Args], object]:
-    steps = parse_pointer(pointer)
-    name = steps[0]
-    if len(steps) > 1:
-        return lambda args: value_at(args, steps)
-    return lambda args: args.get(name, MISSING)
-
-
-Keys = list[tuple[str | int | float, Rule]]
-
-
-def _text_table(family: str, keys: Keys) -> Callable[[str], Found]:
+def _table(family: str, entries: list[_Entry]) -> Callable[[Key], Found]:
+    """Return the look-up of one family; what it is given is of the family's kind."""
+    if family == "between":
+        pairs = ((cast("list[int | float]", condition.wanted), rule) for condition, rule in entries)
+        spans = _Spans((wanted[0], wanted[1], rule) for wanted, rule in pairs)
+        return cast("Callable[[Key], Found]", spans.find)
+    keys = [(key, rule) for condition, rule in entries for key in _keys(condition)]
     texts = cast("list[tuple[str, Rule]]", keys)
     if family == "same":
-        return _Same(keys).find
-    return (Starts(texts) if family == "starts" else _Ends(texts)).find
-
-
-def _number_table(family: str, keys: Keys) -> Callable[[int | float], Found]:
+        table: defaultdict[Key, list[Rule]] = defaultdict(list)
+        for key, rule in keys:
+            table[key].append(rule)
+        get = dict(table).get
+        return lambda value: get(value, _NONE)
+    if family in ("starts", "ends"):
+        find = Starts(texts).find if family == "starts" else _Ends(texts).find
+        return cast("Callable[[Key], Found]", find)
     numbers = cast("list[tuple[int | float, Rule]]", keys)
-    if family == "same":
-        return _Same(keys).find
-    return (_Above(numbers) if family == "above" else _Below(numbers)).find
+    return cast("Callable[[Key], Found]", _Bounds(numbers, family).find)
 
 
-def _by_text(get: Callable[[Args], object], find: Callable[[str], Found], unknown: Found) -> Hook:
+def _by_text(name: str, find: Callable[[Key], Found], unknown: Found) -> Hook:
     def hook(args: Args) -> Found:
-        value = get(args)
+        value = args.get(name, MISSING)
         if type(value) is not str:
             return unknown
-        return find(value) if value.isascii() else find(fold(value))
+        if value.isascii():
+            return find(value)
+        return [rule for rule in find(fold(value)) if rule.matches(args)]
 
     return hook
 
 
-def _by_number(
-    get: Callable[[Args], object], find: Callable[[int | float], Found], unknown: Found
-) -> Hook:
+def _by_number(name: str, find: Callable[[Key], Found], unknown: Found) -> Hook:
     def hook(args: Args) -> Found:
-        value = get(args)
+        value = args.get(name, MISSING)
         if type(value) is int or (type(value) is float and value - value == 0.0):
             return find(value)
         return unknown

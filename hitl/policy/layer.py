@@ -8,41 +8,34 @@ before allow; without a vote the default counts, and for a tool that the agent d
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hitl.policy.condition import Args
-from hitl.policy.index import RuleIndex, Starts
+from hitl.policy.index import Hook, Starts, index_rules
 from hitl.policy.interrupt_on import InterruptOn
-from hitl.policy.request import ToolCallRequest
+from hitl.policy.paths import Root
 from hitl.policy.rule import Rule
 from hitl.policy.strictest import RANK, strictest
 from hitl.policy.verdict import DECISIONS, Verdict, VerdictEffect
-from hitl.values import ToolCall
 
-__all__ = ["FileLayer", "InterruptOnLayer", "Layer", "Request"]
-
-Request = Callable[[], ToolCallRequest]
+__all__ = ["FileLayer", "InterruptOnLayer", "Layer"]
 
 _STRICT_FIRST: tuple[VerdictEffect, ...] = ("deny", "ask", "allow")
 _KEPT = 4096
 """How many names of tools, and combinations of rules, are remembered; models can invent names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class InterruptOnLayer:
-    """An ``interrupt_on``, judged as its own law says; it knows nothing of other tools."""
+    """An ``interrupt_on``; it is judged as its own law says."""
 
     interrupt_on: InterruptOn
     name: str = "interrupt_on"
     policy_id: str = ""
 
-    def judge(self, call: ToolCall, args: Args, request: Request, *, known: bool) -> Verdict:
-        """Return what the map says about a call."""
-        return self.interrupt_on.judge(call, request)
 
-
-_Table = list[tuple[int, RuleIndex]]
+_Table = list[tuple[int, Hook]]
 """The rules of a file that speak of one tool, by rank of effect, strictest first."""
 
 
@@ -56,6 +49,7 @@ class FileLayer:
         rules: Its rules, in its order.
         default: What holds for a tool of the agent if no rule votes.
         unknown_tool: What is said about a tool that the agent does not have.
+        roots: The folders that its rules name.
     """
 
     name: str
@@ -63,6 +57,7 @@ class FileLayer:
     rules: tuple[Rule, ...]
     default: VerdictEffect
     unknown_tool: VerdictEffect
+    roots: tuple[Root, ...] = ()
     _exact: dict[str, list[Rule]] = field(init=False, repr=False)
     _globs: Starts = field(init=False, repr=False)
     _tables: dict[str, _Table] = field(init=False, repr=False, default_factory=dict)
@@ -91,24 +86,22 @@ class FileLayer:
         ):
             object.__setattr__(self, name, value)
 
-    def judge(self, call: ToolCall, args: Args, request: Request, *, known: bool) -> Verdict:
+    def judge(self, name: str, args: Args, known: bool = True) -> Verdict:
         """Return what the file says about a call.
 
         Args:
-            call: The call.
-            args: Its arguments, or ``NO_ARGS`` where they are no map.
-            request: Not needed: a file holds no code.
+            name: The tool's name.
+            args: The arguments, or ``NO_ARGS`` where they are no map.
             known: Whether the agent has the tool.
         """
-        name = call["name"]
         table = self._tables.get(name)
         if table is None:
             table = self._table(name)
         least = 0 if known else RANK[self._stranger.effect]
-        for rank, index in table:
+        for rank, matching in table:
             if rank < least:
                 break
-            found = index.matching(args)
+            found = matching(args)
             if found:
                 if known and len(found) == 1:
                     return found[0].verdict
@@ -129,11 +122,11 @@ class FileLayer:
             self._tables.clear()
         rules = self.rules_for(name)
         by_effect = ([rule for rule in rules if rule.effect == effect] for effect in _STRICT_FIRST)
-        table = [(RANK[some[0].effect], RuleIndex(some)) for some in by_effect if some]
+        table = [(RANK[some[0].effect], index_rules(some)) for some in by_effect if some]
         self._tables[name] = table
         return table
 
-    def _together(self, found: list[Rule], *, stranger: bool) -> Verdict:
+    def _together(self, found: Sequence[Rule], *, stranger: bool) -> Verdict:
         """Return what several rules say; remembered, as the same rules match again and again."""
         key = (None, *found) if stranger else tuple(found)
         merged = self._merged.get(key)

@@ -3,7 +3,7 @@
 Owns three-valued truth for single values: True, False, or None for "cannot be told". A value of
 another kind than the wanted one is never False: ``"101"`` against ``gt: 100`` is unknown, as is
 ``true`` against ``eq: 1``, NaN, and a text that differs only in how Unicode writes it. Unknown
-leans to the safe side in every rule. No test raises, and none does more work than its value is long.
+leans to the safe side in every rule. No test raises; none does more work than its value is long.
 """
 
 from __future__ import annotations

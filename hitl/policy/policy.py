@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hitl.errors import Misuse
-from hitl.policy.condition import NO_ARGS
+from hitl.policy.condition import NO_ARGS, Args
 from hitl.policy.facts import ToolFacts, Tools, facts_of
 from hitl.policy.interrupt_on import InterruptOn
 from hitl.policy.layer import FileLayer, InterruptOnLayer, Layer
@@ -26,6 +26,8 @@ from hitl.values import Json, ToolCall, canonical
 
 if TYPE_CHECKING:
     from hitl.policy.config import InterruptOnConfig
+    from hitl.policy.explain import Explanation
+    from hitl.policy.finding import Finding
 
 __all__ = ["Policy"]
 
@@ -44,12 +46,16 @@ class Policy:
     layers: tuple[Layer, ...]
     tools: Mapping[str, ToolFacts] | None = None
     _policy_id: str = field(init=False, repr=False)
+    _only: FileLayer | None = field(init=False, repr=False)
     _merged: dict[tuple[int, ...], tuple[list[Verdict], Verdict]] = field(
         init=False, repr=False, default_factory=dict
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_policy_id", _together([one.policy_id for one in self.layers]))
+        first = self.layers[0]
+        only = first if len(self.layers) == 1 and isinstance(first, FileLayer) else None
+        object.__setattr__(self, "_only", only)
+        object.__setattr__(self, "_policy_id", _together(self.layers))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
@@ -94,9 +100,12 @@ class Policy:
         marked = read_text(text, name)
         document = read_document(marked)
         policy_id = _hash(marked.data)
-        rules, findings = compile_rules(document, marked, folder=folder, policy_id=policy_id)
-        refuse(name, findings)
-        return cls((FileLayer(name, policy_id, rules, document.default, document.unknown_tool),))
+        rules = compile_rules(document, marked, folder=folder, policy_id=policy_id)
+        refuse(name, rules.findings)
+        layer = FileLayer(
+            name, policy_id, rules.rules, document.default, document.unknown_tool, rules.roots
+        )
+        return cls((layer,))
 
     @classmethod
     def from_interrupt_on(
@@ -132,7 +141,7 @@ class Policy:
         layers = dict.fromkeys(layer for policy in policies for layer in policy.layers)
         return cls(tuple(layers), bound[0] if bound else None)
 
-    def __and__(self, other: Policy) -> Policy:
+    def __and__(self, other: object) -> Policy:
         """Return both as one policy; the stricter verdict counts."""
         return Policy.layered(self, other) if isinstance(other, Policy) else NotImplemented
 
@@ -159,18 +168,65 @@ class Policy:
             call: The call as the model proposed it: ``name`` and ``args``.
             context: What surrounds it, for code in an ``interrupt_on``.
         """
-        name, args = call["name"], call["args"]
-        known = self.tools is None or name in self.tools
+        name, args, known = self._asked(call)
+        if self._only is not None:
+            return self._only.judge(name, args, known)
+        said = self._said(call, context)
+        return said[0] if len(said) == 1 else self._strictest(said)
+
+    def explain(self, call: ToolCall, context: ToolCallRequest | None = None) -> Explanation:
+        """Return why a call gets its verdict; code in an ``interrupt_on`` is called once.
+
+        Args:
+            call: The call as the model proposed it.
+            context: What surrounds it, for code in an ``interrupt_on``.
+        """
+        from hitl.policy.explain import explain
+
+        name, args, _ = self._asked(call)
+        said = self._said(call, context)
+        verdict = said[0] if len(said) == 1 else self._strictest(said)
+        return explain(self.layers, said, verdict, name, args)
+
+    def check(self, tools: Tools | None = None) -> list[Finding]:
+        """Return what is odd about the policy: warnings, and errors against an agent's tools.
+
+        Args:
+            tools: The agent's tools; those that the policy is bound to where not given.
+
+        Raises:
+            Misuse: Something among them is no tool.
+        """
+        from hitl.policy.check import check
+
+        return check(self.layers, self.tools if tools is None else facts_of(tools))
+
+    def test(self) -> list[Finding]:
+        """Return the examples in rules that fail; loading a file runs them, too."""
+        from hitl.policy.compiling import failing_examples
+
+        files = [layer for layer in self.layers if isinstance(layer, FileLayer)]
+        return [one for layer in files for one in failing_examples(layer.rules, layer.name)]
+
+    def _asked(self, call: ToolCall) -> tuple[str, Args, bool]:
+        """Return a call's tool and arguments, and whether the agent has the tool."""
+        name: object = call["name"]
+        args: object = call["args"]
         if not isinstance(args, dict):
             args = NO_ARGS
+        if type(name) is not str:
+            return "", args, False
+        return name, args, self.tools is None or name in self.tools
 
-        def request() -> ToolCallRequest:
-            return context or ToolCallRequest(call)
-
-        if len(self.layers) == 1:
-            return self.layers[0].judge(call, args, request, known=known)
-        said = [layer.judge(call, args, request, known=known) for layer in self.layers]
-        return self._strictest(said)
+    def _said(self, call: ToolCall, context: ToolCallRequest | None) -> list[Verdict]:
+        """Return what each layer says about a call."""
+        name, args, known = self._asked(call)
+        return [
+            layer.judge(name, args, known)
+            if isinstance(layer, FileLayer)
+            else layer.interrupt_on.judge(call, lambda: context or ToolCallRequest(call))
+            for layer in self.layers
+        ]
 
     def _strictest(self, said: list[Verdict]) -> Verdict:
         """Return what the layers say together, remembered by the very objects that they gave."""
@@ -186,16 +242,14 @@ class Policy:
 def _hash(data: Json) -> str:
     """Return the hash of what a document says; the order of its rules does not count."""
     if isinstance(data, dict) and isinstance(data.get("rules"), list):
-        data = {**data, "rules": sorted(data["rules"], key=canonical)}  # type: ignore[arg-type]
+        rules = data["rules"]
+        data = {**data, "rules": sorted(rules, key=canonical) if isinstance(rules, list) else rules}
     return sha256(canonical(data)).hexdigest()
 
 
-def _together(ids: list[str]) -> str:
-    given = sorted({one for one in ids if one})
-    return (
-        given[0]
-        if len(given) == 1
-        else sha256("".join(given).encode()).hexdigest()
-        if given
-        else ""
-    )
+def _together(layers: tuple[Layer, ...]) -> str:
+    """Return one id for all layers: that of the only file, or a hash of all files' ids."""
+    ids = sorted({layer.policy_id for layer in layers if layer.policy_id})
+    if len(ids) < 2:
+        return ids[0] if ids else ""
+    return sha256("".join(ids).encode()).hexdigest()

@@ -103,27 +103,27 @@ def _read_json(text: str, builder: Builder) -> None:
     for match in _TOKEN.finditer(text):
         line += text.count("\n", seen, match.start())
         seen = match.start()
-        token = match[0]
-        if token in "{[":
-            builder.begin(line, {} if token == "{" else [])
-        elif token in "}]":
+        lexeme = match[0]
+        if lexeme in "{[":
+            builder.begin(line, {} if lexeme == "{" else [])
+        elif lexeme in "}]":
             builder.end()
         else:
-            builder.scalar(line, _json_scalar(token, line, builder))
+            builder.scalar(line, _json_scalar(lexeme, line, builder))
 
 
-def _json_scalar(token: str, line: int, builder: Builder) -> Json:
-    value: Json = json.loads(token)
+def _json_scalar(lexeme: str, line: int, builder: Builder) -> Json:
+    value: Json = json.loads(lexeme)
     if isinstance(value, float):
         if value in (float("inf"), float("-inf")):
-            builder.problem(line, f"The number {token:.40} is too large.")
+            builder.problem(line, f"The number {lexeme:.40} is too large.")
     elif isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             builder.problem(line, "The text holds half a character (a lone surrogate).")
             return ""
-    elif isinstance(value, int) and len(token) > _DIGITS:
+    elif isinstance(value, int) and len(lexeme) > _DIGITS:
         builder.problem(line, f"The number has more than {_DIGITS} digits.")
         return 0
     return value
@@ -156,11 +156,12 @@ def _take(event: yaml.Event, builder: Builder) -> None:
     """Report one event of the YAML reader; nothing is ever expanded or constructed."""
     import yaml
 
-    line = event.start_mark.line + 1
+    line = (event.start_mark.line if event.start_mark else 0) + 1
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
         raise builder.stop(line, "Anchors and aliases are not read.", "Write the value out.")
-    if getattr(event, "tag", None):
-        raise builder.stop(line, f"The tag {event.tag!r:.40} is not read.", "Leave it out.")
+    tag = getattr(event, "tag", None)
+    if tag:
+        raise builder.stop(line, f"The tag {tag!r:.40} is not read.", "Leave it out.")
     if isinstance(event, yaml.ScalarEvent):
         plain = event.implicit[0] and event.style in (None, "")
         builder.scalar(line, _yaml_scalar(event.value, line, builder) if plain else event.value)
