@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec
@@ -13,29 +14,24 @@ import click
 from hitl.cli.agents import load_tools
 from hitl.cli.calls import past_calls
 from hitl.cli.codes import DONE, FAILED
+from hitl.cli.policy_screen import show_changes, show_explanation, show_findings
 from hitl.cli.screen import Screen
 from hitl.cli.session import examples
 from hitl.errors import BadPolicy, Misuse
 from hitl.policy import (
     Case,
-    Change,
-    Explanation,
     Finding,
     Policy,
-    Verdict,
     diff,
     failing_cases,
     read_cases,
     starter,
 )
-from hitl.values import Json, ToolCall
+from hitl.values import ToolCall
 
 __all__ = ["policy"]
 
 P = ParamSpec("P")
-
-_STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
-_ROWS = 200
 
 
 @click.group(
@@ -91,7 +87,7 @@ def check(screen: Screen, file: str, tools: str | None, strict: bool) -> int:
     except BadPolicy as error:
         findings = _findings(error)
     bad = [one for one in findings if strict or one.level == "error"]
-    _show_findings(screen, findings, {"ok": not bad})
+    show_findings(screen, findings, {"ok": not bad})
     if not findings:
         screen.say(f"{file}: nothing is wrong.", "green")
     return FAILED if bad else DONE
@@ -103,31 +99,6 @@ def _findings(error: BadPolicy) -> list[Finding]:
     if isinstance(found, list | tuple) and found:
         return list(found)
     raise error
-
-
-def _show_findings(screen: Screen, findings: Sequence[Finding], more: dict[str, Json]) -> None:
-    shown: list[Json] = [
-        {
-            "level": one.level,
-            "file": one.file,
-            "line": one.line,
-            "place": one.place,
-            "message": one.message,
-            "hint": one.hint,
-        }
-        for one in findings
-    ]
-    screen.document({**more, "findings": shown})
-    for one in findings:
-        where = f"{one.file}:{one.line}" if one.line else one.file
-        place = f" {one.place}" if one.place else ""
-        screen.say(f"{where}: {one.level}{place}", "red" if one.level == "error" else "yellow")
-        screen.say(one.message, indent=2)
-        if one.hint:
-            screen.say(one.hint, indent=2)
-    if findings:
-        errors = sum(one.level == "error" for one in findings)
-        screen.say(f"{errors} errors, {len(findings) - errors} warnings.")
 
 
 @policy.command(
@@ -147,15 +118,28 @@ def _show_findings(screen: Screen, findings: Sequence[Finding], more: dict[str, 
 def explain(screen: Screen, file: str, tool: str, text: str, tools: str | None) -> int:
     """Explain a verdict."""
     call: ToolCall = {"name": tool, "args": _args(text), "id": None, "type": "tool_call"}
-    told = _loaded(file, tools).explain(call)
-    screen.document(told.as_json())
-    _show(screen, told)
+    with _usable():
+        told = _loaded(file, tools).explain(call)
+    show_explanation(screen, told)
     return DONE
 
 
 def _loaded(file: str, tools: str | None) -> Policy:
+    """Return the policy of a file, for an agent's tools where they are named."""
     loaded = Policy.load(file)
     return loaded if tools is None else loaded.bind(load_tools(tools))
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Say of a policy that cannot be used where its errors are listed."""
+    try:
+        yield
+    except BadPolicy as error:
+        first = error.message.partition("\n")[0].rstrip(":")
+        raise BadPolicy(
+            f"{first}.", hint="`hitl policy check FILE` lists them.", **error.fields
+        ) from error
 
 
 def _args(text: str) -> dict[str, object]:
@@ -169,36 +153,6 @@ def _args(text: str) -> dict[str, object]:
     if not isinstance(args, dict):
         raise Misuse("--args is no map.", hint="""Write JSON: --args '{"path": "a.txt"}'.""")
     return args
-
-
-def _show(screen: Screen, told: Explanation) -> None:
-    verdict = told.verdict
-    screen.say(f"{verdict.effect}: {verdict.why}", f"bold {_STYLES[verdict.effect]}")
-    for vote in told.by:
-        name = vote.rule or "no rule"
-        where = f" ({vote.place})" if vote.place else ""
-        screen.say(f"by {name}{where}: {vote.why}" if vote.rule else f"by {name}", indent=2)
-    obligations = verdict.obligations.as_rules()
-    facts = [("decisions", ", ".join(verdict.allowed))] if verdict.allowed else []
-    facts += [(name, json.dumps(value)) for name, value in obligations.items()]
-    screen.facts([*facts, ("policy", told.policy_id), ("arguments", told.args_fp)])
-    if told.unknowns:
-        screen.say("Could not be told, so it counts for ask and deny and not for allow:", "bold")
-        rows = [
-            (one.rule, one.argument, f"{one.operator} {json.dumps(one.wanted)}",
-             "missing" if one.missing else json.dumps(one.got))
-            for one in told.unknowns
-        ]  # fmt: skip
-        screen.table({"rule": "fold", "argument": "fold", "wanted": "fold", "got": "cut"}, rows)
-    if told.near:
-        screen.say("Rules of this tool that did not match:", "bold")
-        near = [
-            (one.rule, one.effect, f"{one.argument} {one.operator} {json.dumps(one.wanted)}",
-             json.dumps(one.got), one.place)
-            for one in told.near
-        ]  # fmt: skip
-        headers = {"rule": "fold", "says": "whole", "wanted": "fold", "got": "cut", "at": "whole"}
-        screen.table(headers, near)
 
 
 @policy.command(
@@ -226,7 +180,7 @@ def test(screen: Screen, file: str, cases_file: str | None, tools: str | None) -
             findings += failing_cases(loaded, cases)
     except BadPolicy as error:
         findings = _findings(error)
-    _show_findings(screen, findings, {"ok": not findings, "cases": len(cases)})
+    show_findings(screen, findings, {"ok": not findings, "cases": len(cases)})
     if not findings:
         screen.say(f"{file}: its examples and {len(cases)} cases pass.", "green")
     return FAILED if findings else DONE
@@ -263,46 +217,13 @@ def compare(
 ) -> int:
     """Compare two policies on past calls."""
     logged = past_calls(calls)
-    changes = [
-        change
-        for change in diff(_loaded(old, tools), _loaded(new, tools), logged)
-        if only is None or change.direction == only
-    ]
-    shown: list[Json] = [_change(change) for change in changes]
-    screen.document({"calls": len(logged), "changes": shown})
-    if changes:
-        screen.table(
-            {"tool": "fold", "arguments": "cut", "was": "whole", "is": "whole", "by": "fold"},
-            list(_rows(changes[:_ROWS])),
-        )
-    if len(changes) > _ROWS:
-        screen.say(f"{len(changes) - _ROWS} more: --json lists them.")
-    screen.say(f"{len(changes)} of {len(logged)} different calls are judged differently.")
+    with _usable():
+        before, after = _loaded(old, tools), _loaded(new, tools)
+    changes = diff(before, after, logged)
+    if only is not None:
+        changes = [change for change in changes if change.direction == only]
+    show_changes(screen, changes, len(logged))
     return FAILED if changes else DONE
-
-
-def _change(change: Change) -> dict[str, Json]:
-    def told(verdict: Verdict) -> dict[str, Json]:
-        return {"verdict": verdict.effect, "rules": list(verdict.rules), "why": verdict.why}
-
-    return {
-        "name": change.call["name"],
-        "args": change.call["args"],
-        "direction": change.direction,
-        "old": told(change.old),
-        "new": told(change.new),
-    }
-
-
-def _rows(changes: Iterable[Change]) -> Iterable[tuple[str, ...]]:
-    for change in changes:
-        yield (
-            change.call["name"],
-            json.dumps(change.call["args"], ensure_ascii=False),
-            change.old.effect,
-            f"{change.new.effect} ({change.direction})",
-            ", ".join(change.new.rules) or "default",
-        )
 
 
 @policy.command(
@@ -318,6 +239,6 @@ def init(screen: Screen, tools: str) -> int:
     text = starter(load_tools(tools))
     screen.document({"policy": text})
     if not screen.as_json:
-        # Printed as it is: the file must be read back, whatever the terminal shows of it.
+        # Printed as it is, to be read back; foreign words in it are written as JSON escapes.
         click.echo(text, nl=False)
     return DONE
