@@ -33,6 +33,7 @@ from hitl.agent.tool import (
     ToolRuntime,
     tool,
 )
+from hitl.agent.tool_facts import tool_facts
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
@@ -70,5 +71,6 @@ __all__ = [
     "init_chat_model",
     "instrument",
     "tool",
+    "tool_facts",
     "uninstrument",
 ]
