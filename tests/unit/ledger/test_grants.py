@@ -12,7 +12,7 @@ from hitl.values import Item, Json, fingerprint
 
 LIMIT: Json = {"scope": "same_args", "ttl": 3600, "uses": 5}
 FACTS: dict[str, Json] = {
-    "policy_id": "p", "rule_ids": ["b", "a"], "schema_hash": "s", "tool_version": "1",
+    "policy": {"id": "p", "rules": ["b", "a"]}, "schema_hash": "s", "tool_version": "1",
 }  # fmt: skip
 ARGS: dict[str, Json] = {"to": "x"}
 ITEM = Item(
@@ -91,12 +91,21 @@ def ask(name: str = "pay", args: Json = None, **rules: Json) -> Ask:
 
 
 def test_the_same_call_under_the_same_rules_has_the_same_key():
-    assert grant_keys(ask(rule_ids=["a", "b"])) == grant_keys(ITEM)
+    assert grant_keys(ask(policy={"id": "p", "rules": ["a", "b"]})) == grant_keys(ITEM)
 
 
-@pytest.mark.parametrize("fact", FACTS)
-def test_other_rules_another_schema_or_version_make_a_grant_void(fact):
-    assert not set(grant_keys(ask(**{fact: "other"})).values()) & set(grant_keys(ITEM).values())
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"policy": {"id": "q", "rules": ["b", "a"]}},
+        {"policy": {"id": "p", "rules": ["a"]}},
+        {"policy": None},
+        {"schema_hash": "other"},
+        {"tool_version": "2"},
+    ],
+)
+def test_another_policy_rule_schema_or_version_makes_a_grant_void(other):
+    assert not set(grant_keys(ask(**other)).values()) & set(grant_keys(ITEM).values())
 
 
 def test_a_grant_for_the_tool_is_for_other_arguments_and_not_for_other_tools():
