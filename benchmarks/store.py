@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from benchmarks import bare as by_hand
 from benchmarks.decider import decide_in
 from benchmarks.measure import Figure, Scale, measure, timed
 from benchmarks.pending import fill, item_id
@@ -109,6 +110,6 @@ def _resumes(scale: Scale) -> list[Figure]:
     return found
 
 
-def bare(_scale: Scale) -> list[Figure]:
-    """Measure nothing: ``bare`` has the entries, and no inbox."""
-    return []
+def bare(scale: Scale) -> list[Figure]:
+    """Measure the decisions written by hand."""
+    return by_hand.decisions(scale)
