@@ -81,6 +81,7 @@ def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -
         return old
     old.step += 1
     old.source = "fork"
+    old.metadata = dict(request.metadata)
     old.signature = shape.signature
     draft = checkpoint_draft(old, "fork", (), fork=True, closed=closing)
     yield from commit_draft(old, draft, closing, "acquire")
@@ -172,6 +173,7 @@ def _command(
             changes = yield from _answers(request, facts, standing, answer)
         if command.update is not None or goto:
             changes += _expired(facts, standing, changes)
+            standing.metadata = dict(request.metadata)
             yield from _update(shape, facts, standing, command.update, goto, changes)
         elif changes:
             changes += _expired(facts, standing, changes)

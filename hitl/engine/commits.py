@@ -89,6 +89,7 @@ def checkpoint_draft(
     fork: bool = False,
     closed: Sequence[ItemChange] = (),
     wrote: Wrote | None = None,
+    told: bool = False,
 ) -> Draft:
     """Return the entry that makes where the thread stands now its newest checkpoint.
 
@@ -100,6 +101,7 @@ def checkpoint_draft(
         fork: Whether it stands on an earlier checkpoint; then the whole state is written.
         closed: Items that are given up with it: the log tells what became of them.
         wrote: What the last tasks wrote of the superstep that ends with it.
+        told: Whether the run has metadata that the log does not have yet.
 
     Raises:
         NotStorable: A value cannot be written.
@@ -110,7 +112,7 @@ def checkpoint_draft(
         standing,
         changed,
         base=base,
-        first=kind != "step",
+        first=kind != "step" or told,
         keep=keep,
         closed=closed,
         wrote={} if wrote is None else unseen(standing, wrote, base=base),

@@ -57,7 +57,7 @@ class Settings:
         reviewer: Who answers; None for an unnamed reviewer.
         limit: The most supersteps of a run.
         max_concurrency: The most tasks that run side by side.
-        metadata: What is kept with the input.
+        metadata: What is kept with the checkpoints that are written.
         space: The run inside a task that it names (``checkpoint_ns``), empty for the outermost.
     """
 

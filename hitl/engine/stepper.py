@@ -261,7 +261,10 @@ def _end_step(
         if facts.journal.saved:
             writes = {task.place: task.writes for task in last}
             wrote = Wrote(writes, shape.folded, len(left) == 1)
-            draft = checkpoint_draft(standing, "step", changed, wrote=wrote)
+            told = standing.metadata != request.metadata
+            if told:
+                standing.metadata = dict(request.metadata)
+            draft = checkpoint_draft(standing, "step", changed, wrote=wrote, told=told)
     except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
         blame(last, error)
         return False

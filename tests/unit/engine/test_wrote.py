@@ -90,6 +90,25 @@ def test_a_failed_task_shows_its_error_as_it_is_written_in_code(hand, store, con
         assert (shown.tasks[0].error, shown.tasks[0].result) == ("ValueError('boom')", None)
 
 
+def test_a_checkpoint_has_the_metadata_of_the_run_that_wrote_it(hand, store):
+    graph = StateGraph(State).add_node("a", lambda _: {"one": interrupt("?")})
+    app = graph.add_node("b", lambda _: None).add_edge(START, "a").add_edge("a", "b").compile(store)
+    place = {"thread_id": "t", "reviewer": "r", "langgraph_step": 1, "__x": 1, "model": "m"}
+    first = {"n": 1, "ratio": 0.5, "source": "mine", "list": [1], "thread_id": "no"}
+    hand.invoke(app, {}, {"configurable": place, "metadata": first})
+    second = {"configurable": {"thread_id": "t", "user": "u"}, "metadata": {"user": "first"}}
+    hand.invoke(app, Command(resume="yes"), second)
+    known = [shown.metadata for shown in reversed(hand.history(app, second))]
+    own = {"n": 1, "ratio": 0.5, "model": "m", "parents": {}}
+    assert known == [
+        {"source": "input", "step": -1, **own},
+        {"source": "loop", "step": 0, "user": "first", "parents": {}},
+        {"source": "loop", "step": 1, "user": "first", "parents": {}},
+    ]
+    fresh = StateGraph(State).add_node("a", len).add_edge(START, "a").compile(store)
+    assert hand.history(fresh, second, filter={"n": 1})[0].metadata == known[0]
+
+
 def test_a_checkpoint_that_is_named_is_told_in_full(hand, store, config):
     graph = StateGraph(State)
     for name in ("a", "b"):
