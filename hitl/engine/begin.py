@@ -81,6 +81,7 @@ def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -
         return old
     old.step += 1
     old.source = "fork"
+    old.metadata = dict(request.metadata)
     old.signature = shape.signature
     draft = checkpoint_draft(old, "fork", (), fork=True, closed=closing)
     yield from commit_draft(old, draft, closing, "acquire")
@@ -165,26 +166,14 @@ def _command(
     answer: Mapping[str, object] | None = None
     changes: list[ItemChange] = []
     if command.resume is not NO_ANSWER:
-        if request.pause and request.pause != standing.pause and not is_map(command.resume):
-            raise Stale(
-                f"The config names a pause of thread {standing.thread!r} that has been answered; "
-                "another question waits now.",
-                hint="Look at the newest result, or answer by id.",
-                thread=standing.thread,
-            )
-        if not facts.journal.saved:
-            raise NoCheckpointer(
-                "There is nothing to resume: the graph was compiled without a checkpointer.",
-                hint="compile(checkpointer=SqliteSaver('runs.db')).",
-            )
-        if not _stands(standing) or is_map(command.resume):
-            answer = bind(standing.items, command.resume, thread=standing.thread)
+        answer = _bound(request, facts, standing, command.resume)
     check_code(shape, standing)
     try:
         if answer is not None:
             changes = yield from _answers(request, facts, standing, answer)
         if command.update is not None or goto:
             changes += _expired(facts, standing, changes)
+            standing.metadata = dict(request.metadata)
             yield from _update(shape, facts, standing, command.update, goto, changes)
         elif changes:
             changes += _expired(facts, standing, changes)
@@ -196,10 +185,35 @@ def _command(
         raise
 
 
+def _bound(
+    request: Request, facts: RunFacts, standing: Standing, given: object
+) -> Mapping[str, object] | None:
+    """Return an answer by the ids it is for, None where nothing is asked and it only goes on."""
+    if request.pause and request.pause != standing.pause and not is_map(given):
+        raise Stale(
+            f"The config names a pause of thread {standing.thread!r} that has been answered; "
+            "another question waits now.",
+            hint="Look at the newest result, or answer by id.",
+            thread=standing.thread,
+        )
+    if not facts.journal.saved:
+        raise NoCheckpointer(
+            "There is nothing to resume: the graph was compiled without a checkpointer.",
+            hint="compile(checkpointer=SqliteSaver('runs.db')).",
+        )
+    if _stands(standing) and not is_map(given):
+        return None
+    return bind(standing.items, given, thread=standing.thread)
+
+
 def _stands(standing: Standing) -> bool:
-    """Return whether a thread stands at a node and asks nothing: any answer lets it go on."""
+    """Return whether a run has stopped before a node and asks nothing: any answer goes on.
+
+    Not so where a node has failed, nor where an update by hand has closed what was asked.
+    """
     failed = any(record.error is not None for record in standing.records.values())
-    return bool(standing.due) and not standing.items and not failed
+    by_run = standing.source in ("input", "loop")
+    return bool(standing.due) and by_run and not standing.items and not failed
 
 
 def _answers(

@@ -11,6 +11,7 @@ from hitl.engine.record import checkpoint_body, is_wasteful, record_body, task_t
 from hitl.engine.standing import Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, outcome_asks
+from hitl.engine.wrote import Wrote, unseen
 from hitl.errors import Broken, Busy, Conflict, NotStorable, Stale
 from hitl.values import CHECKPOINTS, LIVE, Draft, ItemChange, Json, Receipt
 
@@ -87,6 +88,8 @@ def checkpoint_draft(
     keep: bool = False,
     fork: bool = False,
     closed: Sequence[ItemChange] = (),
+    wrote: Wrote | None = None,
+    told: bool = False,
 ) -> Draft:
     """Return the entry that makes where the thread stands now its newest checkpoint.
 
@@ -97,6 +100,8 @@ def checkpoint_draft(
         keep: Whether the records of the tasks that are due stay.
         fork: Whether it stands on an earlier checkpoint; then the whole state is written.
         closed: Items that are given up with it: the log tells what became of them.
+        wrote: What the last tasks wrote of the superstep that ends with it.
+        told: Whether the run has metadata that the log does not have yet.
 
     Raises:
         NotStorable: A value cannot be written.
@@ -104,7 +109,13 @@ def checkpoint_draft(
     """
     base = fork or (is_wasteful(standing) and not keep)
     body = checkpoint_body(
-        standing, changed, base=base, first=kind != "step", keep=keep, closed=closed
+        standing,
+        changed,
+        base=base,
+        first=kind != "step" or told,
+        keep=keep,
+        closed=closed,
+        wrote={} if wrote is None else unseen(standing, wrote, base=base),
     )
     return Draft(kind, body, standing.checkpoint if fork else 0, base)
 
@@ -162,7 +173,7 @@ def _leaves(standing: Standing, task: Task, moves: dict[str, ItemChange]) -> dic
             moves.update(task.moves)
             moves.update((c.item.id, c) for c in delivered(standing, record, moves))
             return tree
-    record.error = f"{type(task.error).__name__}: {task.error}"
+    record.error = repr(task.error)
     return task_tree(record, task.node.name)
 
 

@@ -34,6 +34,10 @@ class CompiledStateGraph(Invoking):
     def get_state(self, config: Config, *, subgraphs: bool = False) -> StateSnapshot:
         """Return where a thread stands, or stood at the checkpoint that the config names.
 
+        Where it stands now is told with what finished tasks have written, and with the questions
+        that are open; a checkpoint that is named is told in full: its own values, everything
+        that was due there and everything that was asked.
+
         Args:
             config: Names the thread. The config of a task's ``state`` names the run inside it.
             subgraphs: Whether ``state`` of a task that waits with a run inside it is where that
@@ -47,8 +51,8 @@ class CompiledStateGraph(Invoking):
         shelf, settings = self._looking(config)
         inside = subgraphs or bool(settings.space)
         if settings.checkpoint and not settings.space:
-            seen, past = stood_at(self.shape, shelf.store, settings.thread, settings.checkpoint)
-            return snapshot(self.shape, seen, past=past, inside=inside)
+            seen, _ = stood_at(self.shape, shelf.store, settings.thread, settings.checkpoint)
+            return snapshot(self.shape, seen, past=True, inside=inside)
         shown = shelf.peek(settings.thread, lambda one: self._shown(one, config, inside=inside))
         return _within(shown, settings.space) if settings.space else shown
 
@@ -120,8 +124,8 @@ class CompiledStateGraph(Invoking):
             last = min(last or end - 1, end - 1)
         page = limit if limit is not None and not filter else None
         seen = [
-            snapshot(self.shape, standing, past=past)
-            for standing, past in history(self.shape, shelf.store, settings.thread, last, page)
+            snapshot(self.shape, standing, past=True)
+            for standing, _ in history(self.shape, shelf.store, settings.thread, last, page)
         ]
         wanted = [shown for shown in reversed(seen) if fits(shown, filter or {})]
         return iter(wanted if limit is None else wanted[: max(limit, 0)])

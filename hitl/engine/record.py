@@ -48,6 +48,7 @@ def checkpoint_body(
     first: bool,
     keep: bool = False,
     closed: Sequence[ItemChange] = (),
+    wrote: Mapping[str, Json] | None = None,
 ) -> str:
     """Return the text of a checkpoint entry, and remember what is committed by it.
 
@@ -58,6 +59,7 @@ def checkpoint_body(
         first: The thread's first entry, or the first of a run: carries salt and signature.
         keep: The records of the tasks that are due stay (an update of a paused thread).
         closed: Items that are given up with it; told, not read back.
+        wrote: What its tasks wrote and the changes do not show; read by who looks back.
 
     Raises:
         NotStorable: A value cannot be written; the path names it.
@@ -75,6 +77,8 @@ def checkpoint_body(
         ]
     )
     head: dict[str, Json] = {}
+    if wrote:
+        head["res"] = dict(wrote)
     if standing.arrived:
         head["joins"] = {name: list(nodes) for name, nodes in standing.arrived.items()}
     if base or first:

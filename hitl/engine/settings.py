@@ -35,7 +35,14 @@ Config = Mapping[str, object] | None
 
 _MODES = ("values", "updates", "messages", "custom", "checkpoints")
 
-_KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "pause_id", "reviewer")
+_KNOWN = (
+    "thread_id",
+    "checkpoint_id",
+    "checkpoint_ns",
+    "checkpoint_map",
+    "pause_id",
+    "reviewer",
+)
 _LIMIT = 1000
 
 
@@ -50,7 +57,7 @@ class Settings:
         reviewer: Who answers; None for an unnamed reviewer.
         limit: The most supersteps of a run.
         max_concurrency: The most tasks that run side by side.
-        metadata: What is kept with the input.
+        metadata: What is kept with the checkpoints that are written.
         space: The run inside a task that it names (``checkpoint_ns``), empty for the outermost.
     """
 
@@ -145,7 +152,7 @@ def _metadata(
         raise Misuse('config["metadata"] must be a dict.')
     for source in (given, place):
         for key, value in source.items():
-            reserved = key in _KNOWN or str(key).startswith("__")
+            reserved = key in _KNOWN or str(key).startswith(("__", "langgraph_"))
             if isinstance(value, str | int | float | bool) and not reserved:
                 found.setdefault(str(key), value)
     return found

@@ -108,6 +108,7 @@ class Shape:
         prepare: Looks at the state and at what an input writes, and returns what to write
             instead; used by agents to answer calls that were given up.
         context: The class of a run's context, None for any.
+        folded: The channels that have a reducer.
         ways: What follows each node: the tasks of its plain edges, and its conditional ones.
     """
 
@@ -125,6 +126,7 @@ class Shape:
     signature: str = ""
     prepare: Prepare | None = None
     context: object = None
+    folded: frozenset[str] = frozenset()
     ways: Mapping[str, tuple[tuple[Due, ...], tuple[Branch, ...]]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -42,6 +42,7 @@ from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.streaming import know_messages, whole_messages
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, has_lost, interrupts, ready, waiting
+from hitl.engine.wrote import Wrote
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
 from hitl.values import INTERRUPT, Command, ItemChange
@@ -256,7 +257,14 @@ def _end_step(
     moves = _moves(standing, last) if standing.items else {}
     try:
         changed = advance(shape, standing, left)
-        draft = checkpoint_draft(standing, "step", changed) if facts.journal.saved else None
+        draft = None
+        if facts.journal.saved:
+            writes = {task.place: task.writes for task in last}
+            wrote = Wrote(writes, shape.folded, len(left) == 1)
+            told = standing.metadata != request.metadata
+            if told:
+                standing.metadata = dict(request.metadata)
+            draft = checkpoint_draft(standing, "step", changed, wrote=wrote, told=told)
     except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
         blame(last, error)
         return False

@@ -103,8 +103,8 @@ def snapshot(
     Args:
         shape: The graph; None where it is not known, as of one that a function calls.
         standing: The thread at the checkpoint.
-        past: Whether the thread has gone on since: then everything that was due and asked
-            there is shown, in place of what is left of it.
+        past: Whether everything that was due and asked there is shown, with the values that a
+            fork would begin from, in place of what is left of it now.
         inside: Whether a task shows where the run inside it stands, not only its config.
         space: Of a run inside a task: the tasks around it.
     """
@@ -124,10 +124,10 @@ def snapshot(
         next=tuple(open_tasks),
         config=config_of(standing.thread, standing.checkpoint, space=space),
         metadata={
+            **standing.metadata,
             "source": standing.source,
             "step": standing.step,
             "parents": {},
-            **standing.metadata,
         },
         created_at=iso(standing.at),
         parent_config=config_of(standing.thread, before, space=space) if before else None,

@@ -435,7 +435,7 @@ def test_an_error_keeps_the_siblings_results_and_only_the_failed_node_runs_again
     assert "'b'" in caught.value.__notes__[0]
     state = hand.state(graph.compile(store), config)
     assert state.next == ("b",)
-    assert [task.error for task in state.tasks] == [None, "RuntimeError: no luck", None]
+    assert [task.error for task in state.tasks] == [None, "RuntimeError('no luck')", None]
     assert state.values["log"] == ["good", "good"]
     broken[0] = False
     assert hand.invoke(graph.compile(store), None, config)["log"] == ["good", "bad", "good"]
@@ -479,7 +479,7 @@ def test_a_failing_reducer_and_a_failing_path_function_leave_the_step_before(han
     with pytest.raises(ZeroDivisionError):
         hand.invoke(app, {}, config)
     assert hand.state(app, config).next == ("a",)
-    assert hand.state(app, config).tasks[0].error == "ZeroDivisionError: join"
+    assert hand.state(app, config).tasks[0].error == "ZeroDivisionError('join')"
 
     def route(state):
         raise LookupError("which way")
