@@ -10,6 +10,7 @@ from hitl import (
     FilesystemPermission,
     Misuse,
     NoCheckpointer,
+    Policy,
     ScriptedModel,
     create_agent,
     create_deep_agent,
@@ -416,3 +417,18 @@ def test_c24_a_sub_agent_whose_model_fails_goes_on_when_the_thread_is_run_again(
     assert results(output) == ["Deployed."]
     assert company.ran == ["prod"]
     assert company.asked == ["top", "ops", "ops", "top"]
+
+
+def test_c24_a_policy_holds_for_declared_sub_agents_whatever_their_map_says(company):
+    policy = Policy.from_text(
+        "hitl_policy: 1\ndefault: allow\nrules:\n"
+        "  - {id: up, tools: [deploy], effect: ask, decisions: [approve, reject]}\n"
+    )
+    agent = company.agent(
+        [[task("ops")], "Done."],
+        company.worker("ops", *DEPLOYS, interrupt_on={"deploy": False}),
+        policy=policy,
+    )
+    (interrupt,) = company.start(agent).interrupts
+    assert interrupt.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject"]
+    assert results(company.resume(agent, YES)) == ["Deployed."]

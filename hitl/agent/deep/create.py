@@ -26,12 +26,13 @@ from hitl.agent.deep.subagents import (
 from hitl.agent.deep.todos import TodoListMiddleware
 from hitl.agent.loop import create_agent
 from hitl.agent.middleware import AgentMiddleware
+from hitl.agent.policing import PolicySource, as_policy
 from hitl.agent.tool import Tool, as_tool
 from hitl.checkpoint import Checkpointer
 from hitl.engine import CompiledStateGraph
 from hitl.errors import Misuse
 from hitl.ledger import near
-from hitl.policy import InterruptOnConfig
+from hitl.policy import InterruptOnConfig, Policy
 
 __all__ = ["FilesystemMiddleware", "create_deep_agent"]
 
@@ -68,6 +69,7 @@ class _Parent:
     base: Sequence[AgentMiddleware]
     backend: Backend
     state_schema: type | None
+    policy: Policy | None
 
 
 def create_deep_agent(
@@ -80,6 +82,7 @@ def create_deep_agent(
     permissions: Sequence[FilesystemPermission] | None = None,
     backend: Backend | None = None,
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
+    policy: PolicySource | None = None,
     state_schema: type | None = None,
     context_schema: type | None = None,
     checkpointer: Checkpointer | None = None,
@@ -99,6 +102,8 @@ def create_deep_agent(
         backend: Where its files are; ``StateBackend()`` where it is not given.
         interrupt_on: Which tools wait for a human, see ``HumanInTheLoopMiddleware``; over what
             permissions with ``mode="interrupt"`` ask, tool by tool.
+        policy: A policy, or the path of a policy file, for the agent and all its declared
+            sub-agents: no map of theirs loosens it.
         state_schema: Keys of the state beside the built-in ones, which sub-agents share.
         context_schema: Not looked at; for your own documentation.
         checkpointer: Where threads are kept; needed where something waits for a human.
@@ -112,6 +117,7 @@ def create_deep_agent(
     Raises:
         Misuse: A part is not what it should be, names are alike, or a rule names a tool that
             neither the agent nor a sub-agent has.
+        BadPolicy: The policy file is none.
     """
     if model is None:
         raise Misuse("create_deep_agent has no model.", hint='Give one, e.g. "openai:gpt-5.5".')
@@ -119,7 +125,8 @@ def create_deep_agent(
     own = [as_tool(each) for each in tools or ()]
     files, rules = backend or StateBackend(), PathRules(permissions or ())
     base = _base(files, rules)
-    parent = _Parent(model, own, interrupt_on, rules, base, files, state_schema)
+    law = None if policy is None else as_policy(policy)
+    parent = _Parent(model, own, interrupt_on, rules, base, files, state_schema, law)
     built, elsewhere = _subagents(parent, subagents or ())
     shared = _keys(state_schema) | _keys(files.state_schema)
     stack = [*base, SubAgentMiddleware(built, shares=sorted(shared))]
@@ -132,6 +139,7 @@ def create_deep_agent(
         own,
         system_prompt=_prompt(system_prompt, PROMPT, TASK_PROMPT),
         middleware=stack,
+        policy=law,
         state_schema=state_schema,
         context_schema=context_schema,
         checkpointer=checkpointer,
@@ -203,7 +211,7 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         "tools": tools,
         "middleware": stack,
     }
-    return create_sub_agent(whole, state_schema=parent.state_schema), known
+    return create_sub_agent(whole, state_schema=parent.state_schema, policy=parent.policy), known
 
 
 def _names(tools: Sequence[Tool], stack: Sequence[AgentMiddleware]) -> set[str]:
