@@ -108,12 +108,22 @@ def checked_spec(spec: object) -> SubAgent | CompiledSubAgent:
     for key in texts:
         if not isinstance(spec.get(key), str) or not spec[key]:
             raise Misuse(f"The sub-agent {name!r} has no {key}.", hint=f"Give it a {key}: a text.")
-    if "runnable" in spec and not hasattr(spec["runnable"], "invoke"):
+    if "runnable" in spec:
+        _check_runnable(name, spec["runnable"])
+    return cast("SubAgent | CompiledSubAgent", spec)
+
+
+def _check_runnable(name: object, runnable: object) -> None:
+    if not (hasattr(runnable, "invoke") and hasattr(runnable, "ainvoke")):
         raise Misuse(
-            f"The runnable of the sub-agent {name!r} is a {type(spec['runnable']).__name__}.",
+            f"The runnable of the sub-agent {name!r} is a {type(runnable).__name__}.",
             hint="Give a compiled graph, such as create_agent returns.",
         )
-    return cast("SubAgent | CompiledSubAgent", spec)
+    if isinstance(runnable, CompiledStateGraph) and runnable.checkpointer is not None:
+        raise Misuse(
+            f"The graph of the sub-agent {name!r} has a checkpointer of its own.",
+            hint="Build it without: it is saved with the agent around it, and pauses with it.",
+        )
 
 
 def create_sub_agent(
