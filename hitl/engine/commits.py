@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -215,9 +215,22 @@ def _append(
     take_items(standing, items)
 
 
-def ask_outcomes(standing: Standing, facts: RunFacts, lease: Lease = None) -> Part:
-    """Ask a human about the calls that were started by a run that died."""
-    asked, changes = outcome_asks(standing, facts.now(), facts.path)
+def ask_outcomes(
+    standing: Standing,
+    facts: RunFacts,
+    lease: Lease = None,
+    *,
+    places: Collection[int] | None = None,
+) -> Part:
+    """Ask a human about calls that were started and left no result.
+
+    Args:
+        standing: Where the thread stands.
+        facts: What the run's tasks share.
+        lease: What becomes of the lease.
+        places: Only those of the tasks at these places; None for all, where none runs.
+    """
+    asked, changes = outcome_asks(standing, facts.now(), facts.path, places)
     if not asked:
         return
     trees = {

@@ -97,8 +97,10 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         ran = standing.due
         ended = yield from _end_step(shape, standing, request, facts, tasks, last)
         if not ended:
-            if any(task.held for task in tasks) and has_lost(standing):
-                yield from ask_outcomes(standing, facts)  # a tool did not know either
+            held = frozenset(task.place for task in tasks if task.held)
+            if held and has_lost(standing):
+                # A tool did not know either; what siblings did is known, and committed below.
+                yield from ask_outcomes(standing, facts, places=held)
             yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
             break
         if standing.due and request.after and _meets(request.after, ran):

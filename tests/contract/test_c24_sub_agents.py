@@ -10,6 +10,7 @@ from hitl import (
     FilesystemPermission,
     Misuse,
     NoCheckpointer,
+    Policy,
     ScriptedModel,
     create_agent,
     create_deep_agent,
@@ -390,6 +391,36 @@ def test_c24_the_parents_map_may_name_a_tool_that_only_a_sub_agent_has(company):
         company.agent([], interrupt_on={"deplyo": True})
 
 
+def test_c24_sub_agents_of_sub_agents_are_answered_at_the_top_too(company):
+    inner = create_deep_agent(
+        company.says("lead", [task("ops"), ("deploy", {"where": "test"})], "Led."),
+        [company.deploy],
+        subagents=[company.worker("ops", *DEPLOYS)],
+        interrupt_on={"deploy": True},
+        name="lead",
+    )
+    about = {"name": "lead", "description": "leads"}
+    agent = company.agent([[task("lead")], "Done."], {**about, "runnable": inner})
+    output = company.start(agent)
+    while output.interrupts:  # the lead's own call first: its turn goes on when it is decided
+        output = company.resume(agent, YES)
+    assert company.ran == ["test", "prod"]
+    assert results(output) == ["Led."]
+    assert {item.path for item in company.saver.items()} == {
+        "tools/lead/HumanInTheLoopMiddleware.after_model",
+        "tools/lead/tools/ops/HumanInTheLoopMiddleware.after_model",
+    }
+    assert company.asked == ["top", "lead", "ops", "ops", "lead", "top"]
+
+
+def test_c24_a_graph_that_could_not_run_inside_is_refused(company, saver):
+    about = {"name": "ops", "description": "ops"}
+    own = create_agent(company.says("ops", *DEPLOYS), [company.deploy], checkpointer=saver)
+    for runnable, said in [(own, "checkpointer of its own"), (len, "is a builtin")]:
+        with pytest.raises(Misuse, match=said):
+            company.agent([], {**about, "runnable": runnable})
+
+
 @pytest.mark.parametrize("missing", ["model", "tools"])
 def test_c24_create_sub_agent_has_nobody_to_inherit_from(company, missing):
     spec = company.worker("ops", "Done.", tools=[])
@@ -416,3 +447,18 @@ def test_c24_a_sub_agent_whose_model_fails_goes_on_when_the_thread_is_run_again(
     assert results(output) == ["Deployed."]
     assert company.ran == ["prod"]
     assert company.asked == ["top", "ops", "ops", "top"]
+
+
+def test_c24_a_policy_holds_for_declared_sub_agents_whatever_their_map_says(company):
+    policy = Policy.from_text(
+        "hitl_policy: 1\ndefault: allow\nrules:\n"
+        "  - {id: up, tools: [deploy], effect: ask, decisions: [approve, reject]}\n"
+    )
+    agent = company.agent(
+        [[task("ops")], "Done."],
+        company.worker("ops", *DEPLOYS, interrupt_on={"deploy": False}),
+        policy=policy,
+    )
+    (interrupt,) = company.start(agent).interrupts
+    assert interrupt.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject"]
+    assert results(company.resume(agent, YES)) == ["Deployed."]

@@ -26,12 +26,13 @@ from hitl.agent.deep.subagents import (
 from hitl.agent.deep.todos import TodoListMiddleware
 from hitl.agent.loop import create_agent
 from hitl.agent.middleware import AgentMiddleware
+from hitl.agent.policing import PolicySource, as_policy
 from hitl.agent.tool import Tool, as_tool
 from hitl.checkpoint import Checkpointer
 from hitl.engine import CompiledStateGraph
 from hitl.errors import Misuse
 from hitl.ledger import near
-from hitl.policy import InterruptOnConfig
+from hitl.policy import InterruptOnConfig, Policy
 
 __all__ = ["FilesystemMiddleware", "create_deep_agent"]
 
@@ -63,11 +64,12 @@ class _Parent:
 
     model: object
     tools: Sequence[Tool]
-    interrupt_on: Mapping[str, bool | InterruptOnConfig] | None
+    interrupt_on: Mapping[str, bool | InterruptOnConfig]
     rules: PathRules
     base: Sequence[AgentMiddleware]
     backend: Backend
     state_schema: type | None
+    policy: Policy | None
 
 
 def create_deep_agent(
@@ -80,6 +82,7 @@ def create_deep_agent(
     permissions: Sequence[FilesystemPermission] | None = None,
     backend: Backend | None = None,
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
+    policy: PolicySource | None = None,
     state_schema: type | None = None,
     context_schema: type | None = None,
     checkpointer: Checkpointer | None = None,
@@ -99,6 +102,8 @@ def create_deep_agent(
         backend: Where its files are; ``StateBackend()`` where it is not given.
         interrupt_on: Which tools wait for a human, see ``HumanInTheLoopMiddleware``; over what
             permissions with ``mode="interrupt"`` ask, tool by tool.
+        policy: A policy, or the path of a policy file, for the agent and all its declared
+            sub-agents: no map of theirs loosens it.
         state_schema: Keys of the state beside the built-in ones, which sub-agents share.
         context_schema: Not looked at; for your own documentation.
         checkpointer: Where threads are kept; needed where something waits for a human.
@@ -112,32 +117,39 @@ def create_deep_agent(
     Raises:
         Misuse: A part is not what it should be, names are alike, or a rule names a tool that
             neither the agent nor a sub-agent has.
+        BadPolicy: The policy file is none.
     """
-    if model is None:
-        raise Misuse("create_deep_agent has no model.", hint='Give one, e.g. "openai:gpt-5.5".')
-    _check_is_map(interrupt_on)
-    own = [as_tool(each) for each in tools or ()]
+    law = None if policy is None else as_policy(policy)
     files, rules = backend or StateBackend(), PathRules(permissions or ())
+    own, asks = [as_tool(each) for each in tools or ()], _as_map(interrupt_on)
     base = _base(files, rules)
-    parent = _Parent(model, own, interrupt_on, rules, base, files, state_schema)
-    built, elsewhere = _subagents(parent, subagents or ())
-    shared = _keys(state_schema) | _keys(files.state_schema)
-    stack = [*base, SubAgentMiddleware(built, shares=sorted(shared))]
-    stack += middleware
-    known = _names(own, stack)
-    _check_map(interrupt_on, known | elsewhere)
-    stack += _approval(rules, files, interrupt_on, known)
+    parent = _Parent(_model(model), own, asks, rules, base, files, state_schema, law)
     return create_agent(
         model,
         own,
         system_prompt=_prompt(system_prompt, PROMPT, TASK_PROMPT),
-        middleware=stack,
+        middleware=_stack(parent, subagents or (), middleware),
+        policy=law,
         state_schema=state_schema,
         context_schema=context_schema,
         checkpointer=checkpointer,
         store=store,
         name=name or "deep-agent",
     )
+
+
+def _stack(
+    parent: _Parent,
+    subagents: Sequence[SubAgent | CompiledSubAgent],
+    middleware: Sequence[AgentMiddleware],
+) -> list[AgentMiddleware]:
+    """Return the parent's middleware: the built-in one, the given one, and the approval last."""
+    built, elsewhere = _subagents(parent, subagents)
+    shared = _keys(parent.state_schema) | _keys(parent.backend.state_schema)
+    stack = [*parent.base, SubAgentMiddleware(built, shares=sorted(shared)), *middleware]
+    known = _names(parent.tools, stack)
+    _check_map(parent.interrupt_on, known | elsewhere)
+    return stack + _approval(parent.rules, parent.backend, parent.interrupt_on, known)
 
 
 def _base(backend: Backend, rules: PathRules) -> list[AgentMiddleware]:
@@ -147,13 +159,13 @@ def _base(backend: Backend, rules: PathRules) -> list[AgentMiddleware]:
 def _approval(
     rules: PathRules,
     backend: Backend,
-    interrupt_on: Mapping[str, bool | InterruptOnConfig] | None,
+    interrupt_on: Mapping[str, bool | InterruptOnConfig],
     known: Collection[str],
 ) -> list[AgentMiddleware]:
     """Return the approval middleware, if anything may ask: rules first, the map over them."""
     merged: InterruptMap = interrupts_of(rules, backend)
     # A map also speaks of tools that only sub-agents have, or that only the parent has.
-    merged.update({n: entry for n, entry in (interrupt_on or {}).items() if n in known or n == "*"})
+    merged.update({n: entry for n, entry in interrupt_on.items() if n in known or n == "*"})
     return [HumanInTheLoopMiddleware(merged)] if merged else []
 
 
@@ -190,10 +202,10 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         base = _base(parent.backend, rules)
     stack = [*base, *spec.get("middleware", ())]
     known = _names(tools, stack)
+    interrupt_on = parent.interrupt_on
     if "interrupt_on" in spec:
-        _check_is_map(spec["interrupt_on"])
-        _check_map(spec["interrupt_on"], known, f" of the sub-agent {spec['name']!r}")
-    interrupt_on = spec.get("interrupt_on", parent.interrupt_on)
+        interrupt_on = _as_map(spec["interrupt_on"])
+        _check_map(interrupt_on, known, f" of the sub-agent {spec['name']!r}")
     stack += _approval(rules, parent.backend, interrupt_on, known)
     whole: SubAgent = {
         "name": spec["name"],
@@ -203,7 +215,7 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         "tools": tools,
         "middleware": stack,
     }
-    return create_sub_agent(whole, state_schema=parent.state_schema), known
+    return create_sub_agent(whole, state_schema=parent.state_schema, policy=parent.policy), known
 
 
 def _names(tools: Sequence[Tool], stack: Sequence[AgentMiddleware]) -> set[str]:
@@ -211,16 +223,23 @@ def _names(tools: Sequence[Tool], stack: Sequence[AgentMiddleware]) -> set[str]:
     return {each.name for each in [*tools, *more]}
 
 
-def _check_is_map(given: object) -> None:
+def _model(given: object) -> object:
+    if given is None:
+        raise Misuse("create_deep_agent has no model.", hint='Give one, e.g. "openai:gpt-5.5".')
+    return given
+
+
+def _as_map(given: object) -> Mapping[str, bool | InterruptOnConfig]:
     if given is not None and not isinstance(given, Mapping):
         raise Misuse(
             f"interrupt_on is of type {type(given).__name__}.",
             hint="Give a map from tool names to True, False or a config.",
         )
+    return given or {}
 
 
 def _check_map(
-    interrupt_on: Mapping[str, bool | InterruptOnConfig] | None,
+    interrupt_on: Mapping[str, bool | InterruptOnConfig],
     known: Collection[str],
     whose: str = "",
 ) -> None:

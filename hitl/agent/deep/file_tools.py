@@ -53,12 +53,12 @@ class FileTools:
 
     def tools(self) -> list[Tool]:
         """Return the tools."""
-        outside = self._backend.outside
-        # A whole file written twice is the same file; an edit made twice is another one.
+        # A file written twice is the same file; an edit made twice is another one, but not in a
+        # state, where nothing is changed before the result is kept.
         effects: dict[str, Effect] = {
-            "write_file": "idempotent" if outside else "pure",
-            "delete": "idempotent" if outside else "pure",
-            "edit_file": "effect" if outside else "pure",
+            "write_file": "idempotent",
+            "delete": "idempotent",
+            "edit_file": "effect" if self._backend.outside else "idempotent",
         }
         all_of_them: Sequence[Callable[..., object]] = (
             self.ls,

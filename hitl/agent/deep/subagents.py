@@ -16,6 +16,7 @@ from hitl.agent.deep.path_rules import FilesystemPermission
 from hitl.agent.loop import create_agent
 from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from hitl.agent.middleware import AgentMiddleware
+from hitl.agent.policing import PolicySource
 from hitl.agent.tool import Tool, ToolRuntime, tool
 from hitl.agent.turns import messages_of
 from hitl.engine import CompiledStateGraph, running_task
@@ -107,23 +108,37 @@ def checked_spec(spec: object) -> SubAgent | CompiledSubAgent:
     for key in texts:
         if not isinstance(spec.get(key), str) or not spec[key]:
             raise Misuse(f"The sub-agent {name!r} has no {key}.", hint=f"Give it a {key}: a text.")
-    if "runnable" in spec and not hasattr(spec["runnable"], "invoke"):
-        raise Misuse(
-            f"The runnable of the sub-agent {name!r} is a {type(spec['runnable']).__name__}.",
-            hint="Give a compiled graph, such as create_agent returns.",
-        )
+    if "runnable" in spec:
+        _check_runnable(name, spec["runnable"])
     return cast("SubAgent | CompiledSubAgent", spec)
 
 
-def create_sub_agent(spec: SubAgent, *, state_schema: type | None = None) -> CompiledStateGraph:
+def _check_runnable(name: object, runnable: object) -> None:
+    if not (hasattr(runnable, "invoke") and hasattr(runnable, "ainvoke")):
+        raise Misuse(
+            f"The runnable of the sub-agent {name!r} is a {type(runnable).__name__}.",
+            hint="Give a compiled graph, such as create_agent returns.",
+        )
+    if isinstance(runnable, CompiledStateGraph) and runnable.checkpointer is not None:
+        raise Misuse(
+            f"The graph of the sub-agent {name!r} has a checkpointer of its own.",
+            hint="Build it without: it is saved with the agent around it, and pauses with it.",
+        )
+
+
+def create_sub_agent(
+    spec: SubAgent, *, state_schema: type | None = None, policy: PolicySource | None = None
+) -> CompiledStateGraph:
     """Return the agent that a declaration describes, exactly as it stands there.
 
     Args:
         spec: The declaration; with ``model`` and ``tools``, for nothing is inherited here.
         state_schema: Keys of its state beside ``messages``.
+        policy: A policy, or the path of a policy file, that is judged beside its map.
 
     Raises:
         Misuse: Something is missing in it, unknown or wrong.
+        BadPolicy: The policy file is none.
     """
     checked_spec(spec)
     for key in ("model", "tools"):
@@ -145,6 +160,7 @@ def create_sub_agent(spec: SubAgent, *, state_schema: type | None = None) -> Com
         spec["tools"],
         system_prompt=spec["system_prompt"],
         middleware=middleware,
+        policy=policy,
         state_schema=state_schema,
         name=spec["name"],
     )
@@ -185,8 +201,8 @@ class SubAgentMiddleware(AgentMiddleware):
             self._agents[spec["name"]] = spec["runnable"]
         self._shares = [key for key in shares if key not in _PRIVATE]
         about = "\n".join(f"- {spec['name']}: {spec['description']}" for spec in subagents)
-        # Pure: what it does is kept call by call by the run inside, which goes on by itself.
-        made = tool("task", description=_TASK.format(agents=about), effect="pure")(self._task)
+        # It may start again: what it did is kept call by call by the run inside, which goes on.
+        made = tool("task", description=_TASK.format(agents=about), effect="idempotent")(self._task)
         asks = any(map(_asks, self._agents.values()))
         self.tools: Sequence[Tool] = (replace(made, afunc=self._atask, asks=asks),)
 

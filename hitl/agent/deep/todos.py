@@ -56,4 +56,4 @@ class TodoListMiddleware(AgentMiddleware):
     state_schema = TodoState
 
     def __init__(self) -> None:
-        self.tools: Sequence[Tool] = (tool(effect="pure")(write_todos),)
+        self.tools: Sequence[Tool] = (tool(effect="idempotent")(write_todos),)
