@@ -25,18 +25,14 @@ from hitl.agent.deciding import (
 from hitl.agent.messages import ToolMessage
 from hitl.agent.policing import tightened
 from hitl.agent.review import Review, accepted, mark
+from hitl.agent.wording import NOT_APPROVED
 from hitl.engine import Runtime, Task
 from hitl.errors import Refused
 from hitl.ledger import Ask, move
 from hitl.policy import Verdict
 from hitl.values import Item, Json, ToolCall
 
-__all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of", "passing"]
-
-NOT_APPROVED = (
-    "The call of {name!r} was not executed: it has no approval that could be used. "
-    "Propose it again if it is still wanted."
-)
+__all__ = ["Admission", "Answered", "Ticket", "intent_of", "passing"]
 
 Admitted = tuple[ToolCall, tuple[str, ...]]
 """The call that may run, and the ids of the items that say so."""

@@ -17,7 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from hitl.agent.admission import NOT_APPROVED, Ticket, intent_of
+from hitl.agent.admission import Ticket, intent_of
 from hitl.agent.deciding import edited
 from hitl.agent.messages import ToolMessage
 from hitl.agent.probing import Probe, aprobed, probed
@@ -31,6 +31,12 @@ from hitl.agent.tool import (
     tool_message,
 )
 from hitl.agent.tool_writes import left_by
+from hitl.agent.wording import (
+    GIVEN_UP,
+    NOT_APPROVED,
+    TOOL_CALL_ERROR_TEMPLATE,
+    UNKNOWN_TOOL,
+)
 from hitl.codec import pack, unpack
 from hitl.engine import Intent, Task, span
 from hitl.errors import (
@@ -46,12 +52,6 @@ from hitl.ledger import move, near, then
 from hitl.values import Decision, Item, ItemChange, Json, ToolCall, derive, plain
 
 __all__ = ["Begin", "Body", "Check", "Executor", "Keep", "arun", "run"]
-
-UNKNOWN_TOOL = "There is no tool {name!r}.{near} Known tools: {known}."
-GIVEN_UP = (
-    "The call of {name!r} was started, but its outcome is not known, and the user gave it up. "
-    "Do not call it again unless the user asks for it.{message}"
-)
 
 _LOUD = (NoCheckpointer, OutsideRun, NotStorable, Stale, StoreFailed, Broken)
 """What the programmer or operator must see; anything else that a tool raises is its result."""
@@ -195,7 +195,7 @@ class Executor:
         except Exception as error:
             if type(error) is Misuse:
                 raise
-            text = f"The tool failed: {type(error).__name__}: {_text(error)}"
+            text = TOOL_CALL_ERROR_TEMPLATE.format(error=f"{type(error).__name__}: {_text(error)}")
             return tool_message(text, call, status="error")
 
     def _found(

@@ -13,15 +13,15 @@ from typing import get_type_hints
 from hitl.agent.messages import ToolMessage
 from hitl.agent.review import ReviewState
 from hitl.agent.tool_result import tool_message
+from hitl.agent.wording import NOT_KEPT
 from hitl.codec import pack
 from hitl.errors import NotStorable
 from hitl.values import NO_ANSWER, Command, ToolCall
 
-__all__ = ["NOT_KEPT", "Writes", "left_by"]
+__all__ = ["Writes", "left_by"]
 
 Writes = list[tuple[str, object]]
 
-NOT_KEPT = "The call of {name!r} ran, but its result cannot be kept: {problem}"
 DONE = "Done."
 
 _OURS = frozenset(get_type_hints(ReviewState))

@@ -24,6 +24,7 @@ from hitl.agent.turns import (
     showing,
     unanswered,
 )
+from hitl.agent.wording import LATE, REPEATED
 from hitl.engine import Task, current_task
 from hitl.errors import Misuse, Refused
 from hitl.policy import ToolCallRequest
@@ -32,12 +33,6 @@ from hitl.values import Command, Json, Send, ToolCall
 __all__ = ["TOOLS", "Goto", "ToolsNode", "sends"]
 
 TOOLS = "tools"
-
-REPEATED = (
-    "The call of {name!r} was started before and is not declared safe to repeat, so it was "
-    "not started again. What came of it before: {before}"
-)
-LATE = "The call of {name!r} was answered before, so it was not started any more."
 
 Goto = str | Sequence[str | Send]
 Left = Command | list[Command]
