@@ -116,9 +116,14 @@ class Subject:
         prune(self.store, "t")
 
     def items(self) -> list[Item]:
-        """Return all items in the order in which they were asked."""
+        """Return all items in the order in which they were asked.
+
+        Within one action a lost payment is asked about before the new turn asks.
+        """
         found = self.store.items(thread="t", limit=1000)
-        return sorted(found, key=lambda item: (item.asked_at, item.index))
+        return sorted(
+            found, key=lambda item: (round(item.asked_at, 3), item.kind == "action", item.index)
+        )
 
     def seen(self) -> dict[str, object]:
         """Return all that the reference speaks of, read back from the store."""
