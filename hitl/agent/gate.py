@@ -100,7 +100,14 @@ class Gate:
         self.inbox = Inbox(store)
         self.graph = _graph(gates[0], ToolsNode(known, gates, []), store)
 
-    def review(self, thread: str, calls: Sequence[object], *, context: object = None) -> GateResult:
+    def review(
+        self,
+        thread: str,
+        calls: Sequence[object],
+        *,
+        turn: str | None = None,
+        context: object = None,
+    ) -> GateResult:
         """Propose the calls of one model turn; run them, or say what waits.
 
         The very calls that still wait or are decided, proposed again (by a loop that was
@@ -110,40 +117,62 @@ class Gate:
         Args:
             thread: Names the conversation.
             calls: ``{"name", "args", "id"}`` each, or the form of the OpenAI chat protocol.
+            turn: The provider's id of the message that holds the calls. Proposed again under
+                it, calls that are done give the results they gave, and do not run again.
             context: Given to tools as ``runtime.context``.
 
         Raises:
-            Misuse: Something is no tool call.
+            Misuse: Something is no tool call, or ``turn`` was the id of other calls.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        turn = _turn(calls)
-        given = None if self._waits(thread, turn) else {"messages": [turn]}
+        message = _turn(calls, turn)
+        given = None if self._known(thread, message) else {"messages": [message]}
         return self._result(thread, self.graph.invoke(given, _on(thread), context=context))
 
     async def areview(
-        self, thread: str, calls: Sequence[object], *, context: object = None
+        self,
+        thread: str,
+        calls: Sequence[object],
+        *,
+        turn: str | None = None,
+        context: object = None,
     ) -> GateResult:
         """Propose the calls of one model turn on an event loop; see ``review``.
 
         Raises:
-            Misuse: Something is no tool call.
+            Misuse: Something is no tool call, or ``turn`` was the id of other calls.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
-        turn = _turn(calls)
+        message = _turn(calls, turn)
         given = None
-        if not await _in_thread(self._waits, thread, turn):
-            given = {"messages": [turn]}
+        if not await _in_thread(self._known, thread, message):
+            given = {"messages": [message]}
         output = await self.graph.ainvoke(given, _on(thread), context=context)
         return await _in_thread(self._result, thread, output)
 
-    def _waits(self, thread: str, turn: AIMessage) -> bool:
-        """Return whether exactly these calls are the ones on which the thread stands."""
+    def _known(self, thread: str, turn: AIMessage) -> bool:
+        """Return whether these are the calls on which the thread stands, or stood last.
+
+        Raises:
+            Misuse: The id of this turn was that of other calls.
+        """
         standing = self.graph.get_state(_on(thread))
-        place = last_turn(messages_of(standing.values)) if standing.next else None
-        if place is None:
+        messages = messages_of(standing.values)
+        place = last_turn(messages)
+        last = None if place is None else messages[place]
+        same = isinstance(last, AIMessage) and last.tool_calls == turn.tool_calls
+        if turn.id is None:
+            return same and bool(standing.next)
+        if not any(message.id == turn.id for message in messages):
             return False
-        last = messages_of(standing.values)[place]
-        return isinstance(last, AIMessage) and last.tool_calls == turn.tool_calls
+        if last is None or last.id != turn.id or not same:
+            raise Misuse(
+                f"The turn {turn.id!r} of thread {thread!r} had other calls, or was not the last.",
+                hint="Give each message of the model an id of its own, and propose it as it is.",
+                thread=thread,
+                turn=turn.id,
+            )
+        return True
 
     def decide(self, item: str, decision: object, *, by: str | None = None) -> Item:
         """Decide one item, from any process; see ``Inbox.decide``.
@@ -237,14 +266,16 @@ def _graph(
     return graph.compile(store, name="gate", prepare=repair)
 
 
-def _turn(calls: object) -> AIMessage:
+def _turn(calls: object, id: str | None) -> AIMessage:
     """Return calls as the message of a model that proposed them; each has an id.
 
     Raises:
-        Misuse: Something is no tool call.
+        Misuse: Something is no tool call, or the message's id is no text.
     """
     from hitl.agent.messages import to_message
 
+    if id is not None and not (isinstance(id, str) and id):
+        raise Misuse(f"turn is {id!r}.", hint="Give the id of the model's message, a text.")
     if isinstance(calls, Mapping) or not isinstance(calls, Sequence) or not calls:
         raise Misuse(
             "review() wants a list of tool calls.",
@@ -260,7 +291,7 @@ def _turn(calls: object) -> AIMessage:
     for index, call in enumerate(own):
         if not call.get("id"):
             own[index] = {**call, "id": f"call_{index}"}
-    return replace(turn, tool_calls=own)
+    return replace(turn, id=id, tool_calls=own)
 
 
 def _unknown(thread: str) -> Misuse:

@@ -163,3 +163,43 @@ def test_wrong_use_fails_before_anything_runs():
         Gate([], interrupt_on={}, store="calls.db")  # type: ignore[arg-type]
     with pytest.raises(Misuse, match="not there"):
         Gate([], interrupt_on={"pay": True}, store=InMemorySaver())
+
+
+@pytest.mark.parametrize("hand", ["sync", "async"])
+def test_a_turn_that_is_done_gives_its_results_again_and_runs_nothing_again(hand):
+    """A loop that dies before it has kept the results proposes the same turn once more."""
+    world = World(InMemorySaver())
+
+    def propose():
+        if hand == "sync":
+            return world.gate().review("t", CALLS[1:2], turn="msg_1")
+        return asyncio.run(world.gate().areview("t", CALLS[1:2], turn="msg_1"))
+
+    assert contents(propose()) == contents(propose()) == ["seen 2"]
+    assert world.ran == [("look", 2)]
+
+
+def test_a_turn_that_waits_is_known_by_its_id():
+    world = World(InMemorySaver())
+    first = world.gate().review("t", CALLS[:1], turn="msg_1")
+    again = world.gate().review("t", CALLS[:1], turn="msg_1")
+    assert [item.id for item in again.pending] == [item.id for item in first.pending]
+
+
+def test_the_same_calls_in_a_new_turn_are_new_calls():
+    world = World(InMemorySaver())
+    world.gate().review("t", CALLS[1:2], turn="msg_1")
+    world.gate().review("t", CALLS[1:2], turn="msg_2")
+    assert world.ran == [("look", 2), ("look", 2)]
+
+
+def test_an_id_that_was_that_of_other_calls_is_refused():
+    gate = World(InMemorySaver()).gate()
+    gate.review("t", CALLS[1:2], turn="msg_1")
+    with pytest.raises(Misuse, match="had other calls"):
+        gate.review("t", CALLS[:1], turn="msg_1")
+    gate.review("t", CALLS[1:2], turn="msg_2")
+    with pytest.raises(Misuse, match="was not the last"):
+        gate.review("t", CALLS[1:2], turn="msg_1")
+    with pytest.raises(Misuse, match="turn is ''"):
+        gate.review("t", CALLS[1:2], turn="")
