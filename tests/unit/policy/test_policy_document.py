@@ -16,10 +16,18 @@ from hitl.policy.document_reading import json_schema
 SHIPPED = Path(hitl.policy.__file__).with_name("policy.schema.json")
 
 
-def findings(text, **kwargs):
+def findings(text):
     with pytest.raises(BadPolicy) as caught:
-        Policy.from_text(text, name="p", **kwargs)
-    return caught.value.fields["findings"]
+        Policy.from_text(text, name="p")
+    return listed(caught.value)
+
+
+def listed(error):
+    return error.fields["findings"]
+
+
+def call(name, **args):
+    return {"name": name, "args": args, "id": None}
 
 
 def rule(text):
@@ -67,15 +75,17 @@ def test_what_is_no_policy_is_refused_with_its_line(text, line, said):
 
 @pytest.mark.parametrize(
     "word",
-    "yes No on OFF 017 0x1F 0o17 1_000 12:30:00 1e3 .5 5. +1 .inf .NaN 2026-01-01 True NULL ~".split(),
+    [
+        *("yes", "No", "on", "OFF", "017", "0x1F", "0o17", "1_000", "12:30:00", "1e3", ".5", "5."),
+        *("+1", ".inf", ".NaN", "2026-01-01", "True", "NULL", "~"),
+    ],
 )
 def test_a_plain_word_that_yaml_readers_take_for_different_things_is_refused(word):
     found = findings(rule(f"    effect: ask\n    where: {{x: {{eq: {word}}}}}"))
     assert [f.line for f in found] == [7]
     assert "different things" in found[0].message
     quoted = rule(f"    effect: ask\n    where: {{x: {{eq: '{word}'}}}}")
-    call = {"name": "t", "args": {"x": word}, "id": None}
-    assert Policy.from_text(quoted).judge(call).rules == ("r",)
+    assert Policy.from_text(quoted).judge(call("t", x=word)).rules == ("r",)
 
 
 def test_yaml_and_json_of_the_same_policy_are_the_same_policy():
@@ -153,9 +163,7 @@ def test_allowing_what_nobody_has_seen_takes_a_word(pattern):
     text = f"hitl_policy: 1\nrules: [{{id: r, tools: ['{pattern}'], effect: allow%s}}]"
     (found,) = findings(text % "")
     assert "broad: true" in found.hint
-    assert Policy.from_text(text % ", broad: true").judge(
-        {"name": "a_file", "args": {}, "id": None}
-    )
+    assert Policy.from_text(text % ", broad: true").judge(call("a_file"))
 
 
 def test_an_id_that_stands_twice_is_refused():
@@ -165,10 +173,10 @@ def test_an_id_that_stands_twice_is_refused():
 
 def test_a_star_alone_is_every_tool_and_other_globs_stop_at_dots():
     text = "hitl_policy: 1\ndefault: allow\nrules: [{id: r, tools: ['%s'], effect: deny}]"
-    call = {"name": "fs.read/x", "args": {}, "id": None}
-    assert Policy.from_text(text % "*").judge(call).effect == "deny"
-    assert Policy.from_text(text % "fs.*").judge(call).effect == "allow"
-    assert Policy.from_text(text % "fs.**").judge(call).effect == "deny"
+    asked = call("fs.read/x")
+    assert Policy.from_text(text % "*").judge(asked).effect == "deny"
+    assert Policy.from_text(text % "fs.*").judge(asked).effect == "allow"
+    assert Policy.from_text(text % "fs.**").judge(asked).effect == "deny"
 
 
 def test_a_file_that_is_too_long_or_no_text_is_refused(tmp_path):
@@ -180,7 +188,7 @@ def test_a_file_that_is_too_long_or_no_text_is_refused(tmp_path):
     with pytest.raises(BadPolicy, match="longer than 16 MiB"):
         Policy.load(file)
     file.write_bytes(b"\xef\xbb\xbfhitl_policy: 1\n")
-    assert Policy.load(file).judge({"name": "t", "args": {}, "id": None}).effect == "ask"
+    assert Policy.load(file).judge(call("t")).effect == "ask"
 
 
 def test_json_needs_no_library_and_yaml_says_which(monkeypatch):
@@ -195,4 +203,4 @@ def test_many_errors_are_counted_and_not_all_told():
     with pytest.raises(BadPolicy, match="80 errors") as caught:
         Policy.from_text(f"hitl_policy: 1\nrules: [{rules}]")
     assert "and 30 more" in str(caught.value)
-    assert len(caught.value.fields["findings"]) == 80
+    assert len(listed(caught.value)) == 80
