@@ -13,7 +13,7 @@ from benchmarks.report import Result, Row, rich_table, save
 
 __all__ = ["THEMES", "main", "run"]
 
-THEMES = ("steps", "fanout", "pause", "chat", "agent", "imports")
+THEMES = ("steps", "fanout", "pause", "chat", "agent", "store", "policy_matching", "imports")
 
 
 class Theme(Protocol):

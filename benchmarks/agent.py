@@ -1,4 +1,4 @@
-"""A turn of an agent: call, pause, approval, tool, answer; and a turn without approval."""
+"""A turn of an agent: call, pause, approval, tool, answer; one without; and judging one call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from benchmarks.measure import Figure, Scale, Trace, measure
 from benchmarks.steps import thread
 from hitl import Command, InMemorySaver, SqliteSaver
 from hitl.checkpoint import Checkpointer
+from hitl.values import ToolCall
 
 __all__ = ["AIMS", "bare", "hitl", "missing"]
 
 AIMS = {
     "agent turn, no store": "60 µs",
+    "interrupt_on, a call, no rule": "0.4 µs",
+    "interrupt_on, a call, `when`": "1.5 µs",
     "agent turn with approval, memory": "300 µs",
     "agent turn with approval, SQLite (RAM)": "450 µs, 8 commits",
 }
@@ -76,7 +79,25 @@ def hitl(scale: Scale) -> list[Figure]:
         run = approved(make(SqliteSaver(trace.connection), asks=True))
         title = f"agent turn with approval, SQLite ({where})"
         found.append(measure(title, run, scale, trace=trace))
-    return found
+    return found + _judging(scale)
+
+
+def _judging(scale: Scale) -> list[Figure]:
+    """Measure what ``interrupt_on`` says of one call."""
+    from hitl.policy import InterruptOn, ToolCallRequest
+
+    policy = InterruptOn.compile({"a": True, "b": {"allowed_decisions": ["approve"], "when": _no}})
+    call: ToolCall = {"name": "delete", "args": {"path": "a"}, "id": "c1", "type": "tool_call"}
+    other: ToolCall = {**call, "name": "b"}
+    request = lambda: ToolCallRequest(other, None, {}, None)  # noqa: E731
+    return [
+        measure("interrupt_on, a call, no rule", lambda: policy.judge(call, request), scale),
+        measure("interrupt_on, a call, `when`", lambda: policy.judge(other, request), scale),
+    ]
+
+
+def _no(_request: object) -> bool:
+    return False
 
 
 def bare(scale: Scale) -> list[Figure]:

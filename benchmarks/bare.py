@@ -6,16 +6,18 @@ A plain loop, ``json.dumps``, and one INSERT and COMMIT a step.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from benchmarks.measure import Figure, Scale, Trace, measure
+from benchmarks.measure import Figure, Scale, Trace, measure, timed
 
-__all__ = ["Log", "chain", "fan_out", "memory_log", "pause", "sqlite_log", "turn"]
+__all__ = ["Log", "chain", "decisions", "fan_out", "memory_log", "pause", "sqlite_log", "turn"]
 
 Log = Callable[[str, dict[str, object]], None]
 State = dict[str, int]
 
+_DECIDE = "UPDATE items SET decision = ? WHERE id = ? AND decision IS NULL"
 _TABLE = "CREATE TABLE entries (thread TEXT, seq INTEGER, body TEXT, PRIMARY KEY (thread, seq))"
 
 
@@ -139,4 +141,33 @@ def turn(scale: Scale) -> list[Figure]:
         if log is not no_log:
             title = f"agent turn with approval, {name}"
             found.append(measure(title, lambda log=log: run(log, True), scale, trace=trace))  # type: ignore[misc]
+    return found
+
+
+def decisions(scale: Scale) -> list[Figure]:
+    """Measure decisions: a row compared and set, and an entry, in one commit each."""
+    found = []
+    count = 40 if scale.quick else 2000
+    for synchronous in ("FULL", "NORMAL"):
+        connection = Trace(scale.file(disk=True)).connection
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(_TABLE)
+        connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, decision TEXT)")
+        rows = [(number,) for number in range(count)]
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO items (id) VALUES (?)", rows)
+        connection.execute("COMMIT")
+
+        def run(connection: sqlite3.Connection = connection) -> None:
+            for number in range(count):
+                text = json.dumps({"decide": number, "value": True})
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_DECIDE, (text, number))
+                connection.execute("INSERT INTO entries VALUES (?, 1, ?)", (str(number), text))
+                connection.execute("COMMIT")
+
+        figure = timed(f"decision, {synchronous} (disk), one process", run, units=count)
+        figure.counts["a second"] = 1e6 / figure.wall
+        found.append(figure)
     return found

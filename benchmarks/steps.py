@@ -1,4 +1,4 @@
-"""One trivial node of a chain: without a store, in memory, in SQLite; sync and async."""
+"""One trivial node of a chain or a loop: without a store, in memory, in SQLite; sync and async."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hitl.values import Config
 __all__ = ["AIMS", "LENGTH", "bare", "chain", "hitl", "thread"]
 
 LENGTH = 10
+LOOPS = 100
 
 AIMS = {
     "step, no store": "5 µs, 60 calls",
@@ -42,6 +43,13 @@ async def add_one_async(state: State) -> State:
     return {"n": state["n"] + 1}
 
 
+def loop(saver: Checkpointer | None) -> CompiledStateGraph:
+    """Return a graph that runs one node again and again."""
+    graph = StateGraph(State).add_node("n", add_one).add_edge(START, "n")
+    graph.add_conditional_edges("n", lambda state: END if state["n"] >= LOOPS else "n")
+    return graph.compile(saver)
+
+
 def chain(
     saver: Checkpointer | None,
     length: int = LENGTH,
@@ -63,10 +71,11 @@ def thread() -> Config:
 
 def hitl(scale: Scale) -> list[Figure]:
     """Measure ours."""
-    plain = chain(None)
+    plain, looping = chain(None), loop(None)
     memory = chain(InMemorySaver())
     found = [
         measure("step, no store", lambda: plain.invoke({"n": 0}), scale, units=LENGTH),
+        measure("step of a loop, no store", lambda: looping.invoke({"n": 0}), scale, units=LOOPS),
         measure("step, memory", lambda: memory.invoke({"n": 0}, thread()), scale, units=LENGTH),
     ]
     for where, disk in (("RAM", False), ("disk", True)):

@@ -33,6 +33,7 @@ __all__ = [
     "NodeTimeoutError",
     "NotAllowed",
     "NotStorable",
+    "NotSupported",
     "NothingWaiting",
     "OutcomeUnknown",
     "OutsideRoot",
@@ -79,6 +80,12 @@ class Misuse(HitlError, ValueError):
     """The calling code must change; nothing was run and nothing was stored."""
 
     code = "misuse"
+
+
+class NotSupported(Misuse, NotImplementedError):
+    """What was asked for is known, and not had here."""
+
+    code = "not_supported"
 
 
 class NoCheckpointer(Misuse, RuntimeError):

@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `default` for people, `ci` always with the same examples."""
+"""Hypothesis profiles: `default`, `ci` always with the same examples, `long` for a night."""
 
 from __future__ import annotations
 
@@ -14,4 +14,5 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -17,6 +17,7 @@ from benchmarks.rivals.tell import tell
 __all__ = ["thread"]
 
 LENGTH = 10
+LOOPS = 100
 
 
 class State(TypedDict):
@@ -44,6 +45,15 @@ def chain(saver: Any, node: Callable[[State], object] = add_one) -> Any:
     return graph.compile(checkpointer=saver)
 
 
+def loop() -> Any:
+    """Return a graph that runs one node again and again."""
+    graph = StateGraph(State)
+    graph.add_node("n", add_one)
+    graph.add_edge(START, "n")
+    graph.add_conditional_edges("n", lambda state: END if state["n"] >= LOOPS else "n", ["n", END])
+    return graph.compile()
+
+
 _numbers = count()
 
 
@@ -54,9 +64,13 @@ def thread() -> Any:
 
 def figures(scale: Scale) -> list[Figure]:
     """Measure the peer."""
-    plain, memory = chain(None), chain(InMemorySaver())
+    plain, looping, memory = chain(None), loop(), chain(InMemorySaver())
+    once: Any = {"recursion_limit": LOOPS * 2}
     found = [
         measure("step, no store", lambda: plain.invoke({"n": 0}), scale, units=LENGTH),
+        measure(
+            "step of a loop, no store", lambda: looping.invoke({"n": 0}, once), scale, units=LOOPS
+        ),
         measure("step, memory", lambda: memory.invoke({"n": 0}, thread()), scale, units=LENGTH),
     ]
     for where, disk in (("RAM", False), ("disk", True)):

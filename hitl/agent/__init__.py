@@ -18,8 +18,10 @@ from hitl.agent.messages import (
 )
 from hitl.agent.middleware import AgentMiddleware, AgentState, ModelRequest
 from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
+from hitl.agent.patch_tool_calls import PatchToolCallsMiddleware
 from hitl.agent.providers import init_chat_model
 from hitl.agent.scripted import ScriptedModel
+from hitl.agent.telemetry import instrument, uninstrument
 from hitl.agent.tool import (
     BaseTool,
     Happened,
@@ -31,6 +33,7 @@ from hitl.agent.tool import (
     ToolRuntime,
     tool,
 )
+from hitl.agent.tool_facts import tool_facts
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
@@ -54,6 +57,7 @@ __all__ = [
     "ModelFailed",
     "ModelInput",
     "ModelRequest",
+    "PatchToolCallsMiddleware",
     "RemoveMessage",
     "ScriptedModel",
     "SystemMessage",
@@ -65,5 +69,8 @@ __all__ = [
     "add_messages",
     "create_agent",
     "init_chat_model",
+    "instrument",
     "tool",
+    "tool_facts",
+    "uninstrument",
 ]

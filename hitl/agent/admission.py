@@ -9,7 +9,7 @@ whatever has become of the rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
@@ -25,18 +25,14 @@ from hitl.agent.deciding import (
 from hitl.agent.messages import ToolMessage
 from hitl.agent.policing import tightened
 from hitl.agent.review import Review, accepted, mark
+from hitl.agent.wording import NOT_APPROVED
 from hitl.engine import Runtime, Task
 from hitl.errors import Refused
 from hitl.ledger import Ask, move
 from hitl.policy import Verdict
 from hitl.values import Item, Json, ToolCall
 
-__all__ = ["NOT_APPROVED", "Admission", "Answered", "Ticket", "intent_of", "passing"]
-
-NOT_APPROVED = (
-    "The call of {name!r} was not executed: it has no approval that could be used. "
-    "Propose it again if it is still wanted."
-)
+__all__ = ["Admission", "Answered", "Ticket", "intent_of", "passing"]
 
 Admitted = tuple[ToolCall, tuple[str, ...]]
 """The call that may run, and the ids of the items that say so."""
@@ -53,6 +49,7 @@ class Ticket:
         review: The newest review, of whatever turn.
         state: The state that the tool may read.
         changed: Whether a middleware changed the call, so that no review speaks of it.
+        writes: What tools that ran for it write to the state; filled by the executor.
     """
 
     message: str
@@ -61,6 +58,7 @@ class Ticket:
     review: Review | None
     state: Any
     changed: bool = False
+    writes: list[tuple[str, object]] = field(default_factory=list)
 
 
 class Answered(Exception):

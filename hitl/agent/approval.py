@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from hitl.agent.deciding import EDITED, REJECTED, REJECTED_WHY, asked_before, edited
+from hitl.agent.deciding import asked_before, edited
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
 from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
@@ -21,6 +21,7 @@ from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
 from hitl.agent.turn_review import TurnReview
 from hitl.agent.turns import last_turn, messages_of, showing, unanswered
+from hitl.agent.wording import EDITED
 from hitl.engine import Pause, Runtime, current_config, running_task
 from hitl.errors import Misuse
 from hitl.ledger import Ask
@@ -35,7 +36,7 @@ from hitl.policy import (
 )
 from hitl.values import Item, Json, ToolCall, plain
 
-__all__ = ["EDITED", "REJECTED", "REJECTED_WHY", "HumanInTheLoopMiddleware"]
+__all__ = ["HumanInTheLoopMiddleware"]
 
 Mode = Literal["batched", "per_call"]
 T = TypeVar("T")

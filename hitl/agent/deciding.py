@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hitl.agent.messages import ToolMessage
+from hitl.agent.wording import DENIED, EXPIRED, REJECTED, REJECTED_WHY
 from hitl.engine import Task
 from hitl.ledger import Ask
 from hitl.policy import Verdict
 from hitl.values import Item, ToolCall
 
 __all__ = [
-    "DENIED",
-    "EDITED",
-    "EXPIRED",
-    "REJECTED",
-    "REJECTED_WHY",
     "ask_again",
     "asked_before",
     "denied",
@@ -29,17 +25,6 @@ __all__ = [
     "refused",
     "same_ask",
 ]
-
-REJECTED = (
-    "The user rejected the call of {name!r} (id {id}). It was not executed. Do not call it "
-    "again unless the user asks for it."
-)
-REJECTED_WHY = (
-    "The user rejected the call of {name!r}; it was not executed. Their reason: {message}"
-)
-EXPIRED = "The call of {name!r} was not executed: {message}."
-DENIED = "The call of {name!r} is not allowed here; it was not executed. {why}"
-EDITED = "A reviewer changed this call. What ran: {name} with {args}. Its result:\n"
 
 
 def asked_before(task: Task | None) -> list[Item]:

@@ -17,7 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from hitl.agent.admission import NOT_APPROVED, Ticket, intent_of
+from hitl.agent.admission import Ticket, intent_of
 from hitl.agent.deciding import edited
 from hitl.agent.messages import ToolMessage
 from hitl.agent.probing import Probe, aprobed, probed
@@ -30,8 +30,15 @@ from hitl.agent.tool import (
     ToolRuntime,
     tool_message,
 )
+from hitl.agent.tool_writes import left_by
+from hitl.agent.wording import (
+    GIVEN_UP,
+    NOT_APPROVED,
+    TOOL_CALL_ERROR_TEMPLATE,
+    UNKNOWN_TOOL,
+)
 from hitl.codec import pack, unpack
-from hitl.engine import Intent, Task
+from hitl.engine import Intent, Task, span
 from hitl.errors import (
     Broken,
     Misuse,
@@ -45,13 +52,6 @@ from hitl.ledger import move, near, then
 from hitl.values import Decision, Item, ItemChange, Json, ToolCall, derive, plain
 
 __all__ = ["Begin", "Body", "Check", "Executor", "Keep", "arun", "run"]
-
-UNKNOWN_TOOL = "There is no tool {name!r}.{near} Known tools: {known}."
-GIVEN_UP = (
-    "The call of {name!r} was started, but its outcome is not known, and the user gave it up. "
-    "Do not call it again unless the user asks for it.{message}"
-)
-NOT_KEPT = "The call of {name!r} ran, but its result cannot be kept: {problem}"
 
 _LOUD = (NoCheckpointer, OutsideRun, NotStorable, Stale, StoreFailed, Broken)
 """What the programmer or operator must see; anything else that a tool raises is its result."""
@@ -73,6 +73,11 @@ class Body:
     tool: Tool
     arguments: Mapping[str, object]
     runtime: ToolRuntime[Any, Any]
+    call: ToolCall
+
+    def facts(self) -> dict[str, object]:
+        """Return what a trace is told of the call."""
+        return {"call_id": self.call.get("id") or "", "arguments": self.call["args"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +133,9 @@ class Executor:
         """
         call = copied(call)  # exactly this runs, whoever changes the state meanwhile
         key = intent_of(task, call)
-        found = None if again else self._found(task, key, call, items)
+        found = None if again else self._found(task, key, ticket, call, items)
         if found is None and not again:
-            found = yield from self._checked(task, key, call, items)
+            found = yield from self._checked(task, key, ticket, call, items)
         if found is not None:
             return found
         ready = self._ready(call)
@@ -149,9 +154,10 @@ class Executor:
             attempt = intent.attempt
             yield Begin(key, intent, _starting(task, items))
         runtime = self.runtime(task, ticket.state, call, key, attempt)
-        message = yield from self._body(tool, arguments, runtime, call)
+        before = len(ticket.writes)
+        message = yield from self._body(tool, arguments, runtime, task, ticket, call)
         if written and self.keeps:
-            yield Keep(key, _note(task, message))
+            yield Keep(key, _note(task, message, ticket.writes[before:]))
         return _end(task, items, message)
 
     def _ready(self, call: ToolCall) -> tuple[Tool, Mapping[str, object]] | ToolMessage:
@@ -174,12 +180,14 @@ class Executor:
         tool: Tool,
         arguments: Mapping[str, object],
         runtime: ToolRuntime[Any, Any],
+        task: Task,
+        ticket: Ticket,
         call: ToolCall,
     ) -> Steps:
         """Run the body; an exception is a result, which the model reads."""
         try:
-            result = yield Body(tool, arguments, runtime)
-            return _storable(tool_message(result, call), call, result)
+            result = yield Body(tool, arguments, runtime, call)
+            return _left(task, ticket, call, result)
         except ToolException as error:
             return tool_message(_text(error), call, status="error")
         except _LOUD:
@@ -187,18 +195,18 @@ class Executor:
         except Exception as error:
             if type(error) is Misuse:
                 raise
-            text = f"The tool failed: {type(error).__name__}: {_text(error)}"
+            text = TOOL_CALL_ERROR_TEMPLATE.format(error=f"{type(error).__name__}: {_text(error)}")
             return tool_message(text, call, status="error")
 
     def _found(
-        self, task: Task, key: str, call: ToolCall, items: tuple[str, ...]
+        self, task: Task, key: str, ticket: Ticket, call: ToolCall, items: tuple[str, ...]
     ) -> ToolMessage | None:
         """Return what came of the call in an earlier execution, if that settles it."""
         intent = task.record.intents.get(key)
         if intent is None:
             return None
         if key in task.record.notes:
-            return _end(task, items, _kept(task, key))
+            return _end(task, items, _kept(task, ticket, key))
         decision = _outcome(task, intent)
         if decision is None or decision.type == "retry":
             return None
@@ -211,7 +219,9 @@ class Executor:
         text = GIVEN_UP.format(name=call["name"], message=told)
         return _end(task, items, tool_message(text, call, status="error"))
 
-    def _checked(self, task: Task, key: str, call: ToolCall, items: tuple[str, ...]) -> Maybe:
+    def _checked(
+        self, task: Task, key: str, ticket: Ticket, call: ToolCall, items: tuple[str, ...]
+    ) -> Maybe:
         """Return what a lost call came to by its tool's own word, None where it may run.
 
         Where the tool does not know, a human is asked; where that fails, so it is said.
@@ -224,8 +234,7 @@ class Executor:
         if tool is not None and tool.probe is not None:
             said = yield Check(tool, tool.probe, key)
         if isinstance(said, Happened):
-            message = _storable(tool_message(said.result, call), call, said.result)
-            return _end(task, items, message)
+            return _end(task, items, _left(task, ticket, call, said.result))
         if said is not False:
             yield Begin(key, replace(intent, probe=False), ())
             task.lose()
@@ -316,15 +325,10 @@ def _outcome(task: Task, intent: Intent) -> Decision | None:
     return item.decision if item is not None else None
 
 
-def _storable(message: ToolMessage, call: ToolCall, result: object) -> ToolMessage:
-    """Return a result that can be kept: the call has run, and must not count as lost."""
-    if type(result) is str and result.isascii():
-        return message
-    try:
-        pack(message, f"the result of {call['name']!r}")
-    except NotStorable as error:
-        text = NOT_KEPT.format(name=call["name"], problem=error.message)
-        return tool_message(text, call, status="error")
+def _left(task: Task, ticket: Ticket, call: ToolCall, result: object) -> ToolMessage:
+    """Take what a body returned: its message, and what it writes to the state."""
+    message, writes = left_by(result, call, task.run.shape.channels)
+    ticket.writes.extend(writes)
     return message
 
 
@@ -336,14 +340,17 @@ def _text(error: Exception) -> str:
         return "(its text cannot be read)"
 
 
-def _note(task: Task, message: ToolMessage) -> Json:
+def _note(task: Task, message: ToolMessage, writes: Sequence[tuple[str, object]]) -> Json:
     """Return a result as it is kept, with how far the body has counted questions and steps."""
-    return {"message": pack(message, "a tool's result"), "asks": task.asks, "steps": task.steps}
+    told: list[Json] = [[key, pack(value, f"a write to {key!r}")] for key, value in writes]
+    kept = pack(message, "a tool's result")
+    return {"message": kept, "writes": told, "asks": task.asks, "steps": task.steps}
 
 
-def _kept(task: Task, key: str) -> ToolMessage:
+def _kept(task: Task, ticket: Ticket, key: str) -> ToolMessage:
     note = cast(dict[str, Any], task.record.notes[key])
     task.asks, task.steps = note["asks"], note["steps"]
+    ticket.writes.extend((name, unpack(value)) for name, value in note.get("writes", ()))
     message = unpack(note["message"])
     assert isinstance(message, ToolMessage)
     return message
@@ -362,7 +369,8 @@ def run(task: Task, steps: Steps) -> ToolMessage:
         reply, error = None, None
         if isinstance(effect, Body):
             try:
-                reply = effect.tool.run(effect.arguments, effect.runtime)
+                with span("tool", effect.tool.name, effect.facts):
+                    reply = effect.tool.run(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
         elif isinstance(effect, Check):
@@ -388,7 +396,8 @@ async def arun(task: Task, steps: Steps) -> ToolMessage:
         reply, error = None, None
         if isinstance(effect, Body):
             try:
-                reply = await effect.tool.arun(effect.arguments, effect.runtime)
+                with span("tool", effect.tool.name, effect.facts):
+                    reply = await effect.tool.arun(effect.arguments, effect.runtime)
             except Exception as raised:  # noqa: BLE001 - thrown into the execution
                 error = raised
         elif isinstance(effect, Check):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from hitl.agent.approval import EDITED, HumanInTheLoopMiddleware
+from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.loop import bind_gates, hook_node, joined_state
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
@@ -20,6 +20,7 @@ from hitl.agent.review import copied
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
 from hitl.agent.turns import answers_of, last_turn, messages_of
+from hitl.agent.wording import EDITED
 from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine import CompiledStateGraph, StateGraph
 from hitl.errors import EmptyInputError, Misuse

@@ -226,7 +226,7 @@ def checked_call(call: object) -> ToolCall:
     Raises:
         Misuse: It has no name, or its arguments are not a dict.
     """
-    if not isinstance(call, Mapping):
+    if type(call) is not dict and not isinstance(call, Mapping):
         raise Misuse(
             f"A tool call is a {type(call).__name__}.",
             hint='Give {"name": ..., "args": {...}, "id": ...}.',

@@ -21,7 +21,7 @@ from hitl.agent.repair import repaired
 from hitl.agent.review import copied
 from hitl.agent.tool import Tool
 from hitl.agent.turns import messages_of
-from hitl.engine import MessageWriter, Runtime, message_writer
+from hitl.engine import MessageWriter, Runtime, Span, message_writer, span
 from hitl.errors import Misuse
 from hitl.values import ToolCall
 
@@ -109,17 +109,31 @@ def _input(request: ModelRequest) -> ModelInput:
 
 
 def _ask(request: ModelRequest) -> AIMessage:
-    teller = message_writer()
-    if teller is not None and isinstance(request.model, StreamingModel):
-        return _streamed(request.model, request, teller)
-    return request.model.generate(_input(request))
+    with span("model", request.model.name) as traced:
+        teller = message_writer()
+        if teller is not None and isinstance(request.model, StreamingModel):
+            answer = _streamed(request.model, request, teller)
+        else:
+            answer = request.model.generate(_input(request))
+        return _counted(answer, traced)
 
 
 async def _aask(request: ModelRequest) -> AIMessage:
-    teller = message_writer()
-    if teller is not None and isinstance(request.model, StreamingModel):
-        return await _astreamed(request.model, request, teller)
-    return await request.model.agenerate(_input(request))
+    with span("model", request.model.name) as traced:
+        teller = message_writer()
+        if teller is not None and isinstance(request.model, StreamingModel):
+            answer = await _astreamed(request.model, request, teller)
+        else:
+            answer = await request.model.agenerate(_input(request))
+        return _counted(answer, traced)
+
+
+def _counted(answer: AIMessage, traced: Span | None) -> AIMessage:
+    """Return an answer, after telling its trace how many tokens it took."""
+    usage = getattr(answer, "usage_metadata", None)  # a model of one's own may give anything
+    if traced is not None and usage:
+        traced.note({key: usage[key] for key in ("input_tokens", "output_tokens")})
+    return answer
 
 
 class _Pieces:

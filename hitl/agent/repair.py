@@ -14,20 +14,9 @@ from hitl.agent.messages import (
     to_messages,
 )
 from hitl.agent.turns import messages_of, result_id
+from hitl.agent.wording import DID_NOT_COMPLETE, NOT_KNOWN, NOT_READABLE
 
-__all__ = ["DID_NOT_COMPLETE", "NOT_KNOWN", "NOT_READABLE", "repair", "repaired"]
-
-DID_NOT_COMPLETE = (
-    "The call of {name!r} (id {id}) did not complete: the conversation went on before it was "
-    "decided or run. No result is recorded."
-)
-NOT_KNOWN = (
-    "The call of {name!r} (id {id}) was started, but its outcome is not known. Do not assume "
-    "that it happened or that it did not."
-)
-NOT_READABLE = (
-    "The call of {name!r} (id {id}) could not be run: its arguments were malformed or cut off."
-)
+__all__ = ["repair", "repaired"]
 
 
 def repaired(

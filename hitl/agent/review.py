@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypedDict
 
+from hitl.agent.wording import NOT_JSON
 from hitl.codec import register
 from hitl.engine import Hidden
 from hitl.errors import Refused
@@ -26,8 +27,6 @@ __all__ = [
     "join_reviews",
     "mark",
 ]
-
-NOT_JSON = "The call of {name!r} was not executed: its arguments are not plain JSON ({error})."
 
 CallVerdict = Literal["free", "asked", "closed"]
 """``free``: no rule asked; ``asked``: a human said yes; ``closed``: it has its answer and never

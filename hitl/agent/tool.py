@@ -68,6 +68,8 @@ class Tool:
             may start again by itself.
         return_direct: Whether its result ends the agent's turn.
         probe: Tells of an idempotency key whether its call happened, see ``tool``.
+        afunc: Its async form, for a tool that has both; ``func`` is sync then.
+        asks: Whether its body is known to wait for humans, so that a checkpointer must be there.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Tool:
     effect: Effect = "effect"
     return_direct: bool = False
     probe: Probe | None = None
+    afunc: ToolFunction | None = None
+    asks: bool = False
 
     @property
     def args_schema(self) -> dict[str, Json]:
@@ -145,8 +149,8 @@ class Tool:
             Misuse: A parameter that the run gives is missing.
         """
         given = {**arguments, **self._injected(runtime, injected or {})}
-        if self.is_async:
-            return await cast(Awaitable[object], self.func(**given))
+        if self.is_async or self.afunc is not None:
+            return await cast(Awaitable[object], (self.afunc or self.func)(**given))
         import asyncio
 
         result = await asyncio.to_thread(self.func, **given)

@@ -24,6 +24,7 @@ from hitl.agent.turns import (
     showing,
     unanswered,
 )
+from hitl.agent.wording import LATE, REPEATED
 from hitl.engine import Task, current_task
 from hitl.errors import Misuse, Refused
 from hitl.policy import ToolCallRequest
@@ -33,13 +34,8 @@ __all__ = ["TOOLS", "Goto", "ToolsNode", "sends"]
 
 TOOLS = "tools"
 
-REPEATED = (
-    "The call of {name!r} was started before and is not declared safe to repeat, so it was "
-    "not started again. What came of it before: {before}"
-)
-LATE = "The call of {name!r} was answered before, so it was not started any more."
-
 Goto = str | Sequence[str | Send]
+Left = Command | list[Command]
 Ref = tuple[str, int]
 """Which call a task runs: id of the turn's message, and the call's place in it."""
 
@@ -94,29 +90,32 @@ class ToolsNode:
     @property
     def asks(self) -> bool:
         """Return whether a call may wait here for a human."""
-        return any(gate.asks for gate in self.admission.gates)
+        inside = any(tool.asks for tool in self.executor.tools.values())
+        return inside or any(gate.asks for gate in self.admission.gates)
 
-    def __call__(self, ref: object) -> Command:
+    def __call__(self, ref: object) -> Left:
         """Run one call in this thread."""
         task = current_task("The tools node")
         known = _ref(ref)
         if known is None:
             return self._spread(task)
         ticket = self._open(task, known)
-        message = None if ticket is None else self._run(task, ticket)
-        return self._left(task, message)
+        if ticket is None:
+            return self._left(task)
+        return self._left(task, self._run(task, ticket), ticket.writes)
 
-    async def acall(self, ref: object) -> Command:
+    async def acall(self, ref: object) -> Left:
         """Run one call on an event loop."""
         task = current_task("The tools node")
         known = _ref(ref)
         if known is None:
             return self._spread(task)
         ticket = self._open(task, known)
-        message = None if ticket is None else await self._arun(task, ticket)
-        return self._left(task, message)
+        if ticket is None:
+            return self._left(task)
+        return self._left(task, await self._arun(task, ticket), ticket.writes)
 
-    def _spread(self, task: Task) -> Command:
+    def _spread(self, task: Task) -> Left:
         """Send a task for each open call of the last turn that has none in this superstep."""
         messages = messages_of(task.values)
         place = last_turn(messages)
@@ -125,11 +124,17 @@ class ToolsNode:
         missing = [send for send in due if _ref(send.arg) not in firsts]
         if missing:
             return Command(goto=missing)
-        return self._left(task, None)
+        return self._left(task)
 
-    def _left(self, task: Task, message: ToolMessage | None) -> Command:
+    def _left(
+        self,
+        task: Task,
+        message: ToolMessage | None = None,
+        writes: Sequence[tuple[str, object]] = (),
+    ) -> Left:
         goto = () if self.after is None else self.after(messages_of(task.values))
-        return Command(update=None if message is None else {"messages": [message]}, goto=goto)
+        told = Command(update=None if message is None else {"messages": [message]}, goto=goto)
+        return [told, *(Command(update={key: value}) for key, value in writes)] if writes else told
 
     def _run(self, task: Task, ticket: Ticket) -> ToolMessage:
         admitted = self.admitted(task, ticket)

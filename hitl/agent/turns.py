@@ -27,11 +27,11 @@ __all__ = [
 
 def messages_of(state: object) -> Sequence[BaseMessage]:
     """Return the messages of a state, whatever its form."""
-    if isinstance(state, Mapping):
+    if type(state) is dict or isinstance(state, Mapping):
         found = state.get("messages", ())
     else:
         found = getattr(state, "messages", ())
-    return found if isinstance(found, Sequence) else ()
+    return found if type(found) is list or isinstance(found, Sequence) else ()
 
 
 def showing(state: Any, place: int, turn: AIMessage) -> Any:

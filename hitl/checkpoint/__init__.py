@@ -8,6 +8,7 @@ from hitl.checkpoint.door import check_store, check_thread_id
 from hitl.checkpoint.memory import InMemorySaver, MemorySaver
 from hitl.checkpoint.owner import activate, is_gone, new_owner, retire
 from hitl.checkpoint.port import Checkpointer
+from hitl.checkpoint.telling import log_moves
 
 if TYPE_CHECKING:
     from hitl.checkpoint.counting import census
@@ -29,6 +30,7 @@ __all__ = [
     "head_hash",
     "import_threads",
     "is_gone",
+    "log_moves",
     "new_owner",
     "retire",
     "verify",

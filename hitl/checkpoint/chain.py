@@ -55,14 +55,15 @@ def verify(entries: Iterable[Entry], previous: Entry | None = None) -> int | Non
         previous: The last entry of the page before, where the log is checked by pages.
     """
     seq, before = (previous.seq, head_hash(previous)) if previous else (0, "")
-    for entry in entries:
+    for number, kind, parent, at, body, found in entries:
         seq += 1
-        if seq == 1 and entry.kind == BASE:
-            seq, before = entry.seq, head_hash(entry)
-        expected = link(before, seq, entry.kind, entry.parent, entry.at, entry.body)
-        if entry.kind == BASE:
-            expected = before + expected
-        if entry.seq != seq or entry.hash != expected:
+        if kind == BASE:
+            if seq == 1:
+                seq, before = number, found[:_DIGITS]
+            expected = before + link(before, seq, kind, parent, at, body)
+        else:
+            expected = link(before, seq, kind, parent, at, body)
+        if number != seq or found != expected:
             return seq
-        before = head_hash(entry)
+        before = found[:_DIGITS]
     return None

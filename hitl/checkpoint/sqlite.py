@@ -132,8 +132,7 @@ class SqliteSaver:
                 for change in commit.items:
                     set_item(cursor, known, change, now)
                 for draft, e in zip(commit.entries, entries, strict=True):
-                    values = (known.num, e.seq, e.kind, e.parent, e.at, e.body, e.hash, draft.base)
-                    cursor.execute(sql.ADD_ENTRY, values)
+                    cursor.execute(sql.ADD_ENTRY, (known.num, *e, draft.base))
                 cursor.execute("COMMIT")
             except BaseException as error:
                 self._roll_back(cursor, error)
@@ -167,8 +166,9 @@ class SqliteSaver:
             if known is None:
                 return Loaded(Mark(thread))
             mark, newest = row.mark(), row.hash
+            self._known.pop(thread, None)
             self._remember(known)
-        entries = [Entry(*columns) for columns in rows]
+        entries = list(map(Entry._make, rows))
         # There is none before the base of a pruned log.
         known_before = bool(start and entries) and entries[0].seq == start
         previous = entries.pop(0) if known_before else None
@@ -386,7 +386,6 @@ class SqliteSaver:
 
     def _remember(self, known: Known) -> None:
         """Keep a thread's row for its next commit, in place of the one used longest ago."""
-        self._known.pop(known.row.thread, None)
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[known.row.thread] = known

@@ -43,12 +43,8 @@ class Known(NamedTuple):
     row: Standing
 
 
-class Moved(NamedTuple):
-    """What a commit made of a thread: its row, the new entries, the fence its writer holds."""
-
-    known: Known
-    entries: list[Entry]
-    held: int | None
+Moved = tuple[Known, list[Entry], int | None]
+"""What a commit made of a thread: its row, the new entries, the fence its writer holds."""
 
 
 def find(cursor: sqlite3.Cursor, thread: str) -> Known | None:
@@ -92,7 +88,7 @@ def move(
     else:
         cursor.execute(sql.ADD_THREAD, (row.thread, *_columns(row)))
         found = Known(int(cursor.lastrowid or 0), row)
-    return Moved(found, entries, grant.held)
+    return found, entries, grant.held
 
 
 def _go_on(
@@ -111,7 +107,7 @@ def _go_on(
         return None
     entries = advance(row, commit, grant, now)
     cursor.execute(sql.MOVE_KNOWN, (*_columns(row), num, row.thread, *before))
-    return Moved(known, entries, grant.held) if cursor.rowcount == 1 else None
+    return (known, entries, grant.held) if cursor.rowcount == 1 else None
 
 
 def bury(cursor: sqlite3.Cursor, thread: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +20,9 @@ from hitl.ledger import near
 if TYPE_CHECKING:
     from hitl.agent import Gate
     from hitl.engine import CompiledStateGraph
+    from hitl.policy import ToolFacts
 
-__all__ = ["AgentFailed", "load_agent", "needs_loop", "on_graph", "with_store"]
+__all__ = ["AgentFailed", "load_agent", "load_tools", "needs_loop", "on_graph", "with_store"]
 
 
 class AgentFailed(Exception):
@@ -40,19 +42,7 @@ def load_agent(spec: str) -> CompiledStateGraph | Gate:
     from hitl.agent import Gate
     from hitl.engine import CompiledStateGraph
 
-    name, colon, path = spec.partition(":")
-    if not (name and colon and path):
-        raise Misuse(
-            f"{spec!r} does not name an agent.", hint="Write module:name, such as shop:agent."
-        )
-    found: object = _module(name)
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise Misuse(
-                f"Module {name!r} has no {path!r}.{near(part, dir(found))}",
-                hint="Name the compiled graph, or a function that returns it.",
-            )
-        found = getattr(found, part)
+    found = _named(spec, "an agent", "shop:agent")
     if not isinstance(found, CompiledStateGraph | Gate) and callable(found):
         with _told(f"Calling {spec!r}"):
             found = found()
@@ -63,6 +53,43 @@ def load_agent(spec: str) -> CompiledStateGraph | Gate:
             "or a function without arguments that returns it.",
         )
     return found
+
+
+def load_tools(spec: str) -> list[ToolFacts]:
+    """Return what is known of the tools that a word names.
+
+    Args:
+        spec: ``module:name`` of an agent, a gate, a list of tools, or of a function without
+            arguments that returns one; or a JSON file, a map from names to argument schemas.
+
+    Raises:
+        Misuse: There is no such module, name or file, or it holds no tools.
+        AgentFailed: The module or the factory raised.
+        HitlError: The same, by an error of ours, which says where.
+    """
+    from hitl.agent import Tool, tool_facts
+
+    if spec.endswith(".json"):
+        return _tools_of_file(spec)
+    found = _named(spec, "tools", "shop:tools")
+    if callable(found) and not isinstance(found, Tool):
+        with _told(f"Calling {spec!r}"):
+            found = found()
+    return tool_facts([found] if isinstance(found, Tool) else found)
+
+
+def _tools_of_file(path: str) -> list[ToolFacts]:
+    from hitl.policy import ToolFacts
+
+    try:
+        tools: object = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Misuse(f"The tools in {path} cannot be read: {error}.") from error
+    if not isinstance(tools, dict) or not all(isinstance(one, dict) for one in tools.values()):
+        raise Misuse(
+            f"{path} holds no tools.", hint="Write a map from each tool's name to its JSON Schema."
+        )
+    return [ToolFacts(name, schema) for name, schema in tools.items()]
 
 
 def with_store(
@@ -107,6 +134,24 @@ def needs_loop(graph: CompiledStateGraph) -> bool:
     paths = (branch for branches in graph.shape.branches.values() for branch in branches)
     nodes = graph.nodes.values()
     return any(node.is_async for node in nodes) or any(path.is_async for path in paths)
+
+
+def _named(spec: str, what: str, example: str) -> object:
+    """Return what ``module:name`` names."""
+    name, colon, path = spec.partition(":")
+    if not (name and colon and path):
+        raise Misuse(
+            f"{spec!r} does not name {what}.", hint=f"Write module:name, such as {example}."
+        )
+    found: object = _module(name)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise Misuse(
+                f"Module {name!r} has no {path!r}.{near(part, dir(found))}",
+                hint=f"Name {what}, or a function that returns it.",
+            )
+        found = getattr(found, part)
+    return found
 
 
 def _module(name: str) -> ModuleType:

@@ -13,7 +13,9 @@ import click
 from hitl.cli.agents import AgentFailed
 from hitl.cli.codes import DONE, INTERRUPTED, MEANINGS, MISUSE, code_of
 from hitl.cli.deciding import answer, approve, edit, reject, respond, retry
+from hitl.cli.granting import grants, sweep
 from hitl.cli.looking import inbox, log, show
+from hitl.cli.policy import policy
 from hitl.cli.running import resume, run_agent
 from hitl.cli.safe import GUTTER
 from hitl.cli.screen import Screen
@@ -66,7 +68,8 @@ def demo(scripted: bool, model: str | None, keep: str | None) -> int:
 
 
 for _command in (
-    run_agent, inbox, show, approve, edit, reject, respond, answer, retry, resume, log, store,
+    run_agent, inbox, show, approve, edit, reject, respond, answer, retry, resume, log, grants,
+    sweep, store, policy,
 ):  # fmt: skip
     hitl.add_command(_command)
 

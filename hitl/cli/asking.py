@@ -16,6 +16,7 @@ from hitl.cli.screen import Screen
 from hitl.cli.session import UNNAMED
 from hitl.errors import Conflict, HitlError, Stale, StoreFailed, UnknownId
 from hitl.inbox import Inbox
+from hitl.ledger import progress
 from hitl.values import Item, Json
 
 __all__ = ["Asker", "Person"]
@@ -99,6 +100,9 @@ class Asker:
                 self._screen.say(facts.decision_line(settled.decision), "bold green")
                 self._hint()
                 return True
+            if settled is not None:
+                self._screen.say(f"Your vote is kept: {progress(settled)}.", "bold green")
+                return False
 
     def _hint(self) -> None:
         """Say once how a reviewer is named, where this one is not."""

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 MEANINGS = {
     DONE: "done",
-    FAILED: "the run failed with an error",
+    FAILED: "the run failed with an error, or a check found something",
     MISUSE: "wrong use: an option, an id, a form",
     WAITS: "the run waits for a human",
     CONFLICT: "someone was first: already decided, or the thread is busy",

@@ -18,6 +18,7 @@ from hitl.cli.session import (
     find,
     resume_command,
     reviewer_option,
+    seconds,
     shared,
 )
 from hitl.cli.terminal import Terminal
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 
+_MORE = {"edit": "edited_action", "approve": "grant"}
+
+
 def decide(desk: Inbox, item: Item, word: str, more: Json = None, *, by: str | None) -> Item:
     """Decide an item with one of its words, on exactly what was shown.
 
@@ -46,7 +50,7 @@ def decide(desk: Inbox, item: Item, word: str, more: Json = None, *, by: str | N
         desk: The inbox.
         item: The item as the reviewer saw it.
         word: ``approve``, ``edit``, ``reject``, ``respond``, ``retry`` or ``answer``.
-        more: What belongs to it: the answer, the edited action, the message.
+        more: What belongs to it: the answer, the edited action, the message, the grant.
         by: Who decides.
 
     Raises:
@@ -72,7 +76,7 @@ def decide(desk: Inbox, item: Item, word: str, more: Json = None, *, by: str | N
         return desk.decide(item.id, more, by=by)
     sent: dict[str, object] = {"type": word, "fingerprint": item.fingerprint}
     if more is not None:
-        sent["edited_action" if word == "edit" else "message"] = more
+        sent[_MORE.get(word, "message")] = more
     return desk.decide(item.id, sent, by=by)
 
 
@@ -162,7 +166,10 @@ def _settle(
 def _tell(session: Session, item: Item, rest: int, after: str) -> None:
     screen = session.screen
     decision = item.decision
-    assert decision is not None  # it has just been taken
+    if decision is None:
+        screen.say(f"voted: {facts.decision_line(item.votes[-1])}", "bold")
+        screen.say(facts.next_step(item)[0])
+        return
     screen.say(facts.decision_line(decision), "bold")
     if decision.type == "edit":
         screen.facts(facts.edit_rows(item, decision.payload.get("edited_action")))
@@ -182,12 +189,38 @@ def _tell(session: Session, item: Item, rest: int, after: str) -> None:
 @click.command(
     "approve",
     help="Let a call run exactly as it was shown.",
-    epilog=examples("hitl approve 1f2e3d4c", "hitl approve 1f2e3d4c --by ann"),
+    epilog=examples(
+        "hitl approve 1f2e3d4c",
+        "hitl approve 1f2e3d4c --by ann --grant same_args --for 1h --uses 5",
+    ),
 )
+@click.option(
+    "--grant",
+    type=click.Choice(["same_args", "same_tool"]),
+    help="Let calls like this one go on without asking, where its rules permit that.",
+)
+@click.option("--for", "ttl", metavar="AGE", help="How long the grant counts: 45s, 90m, 12h, 30d.")
+@click.option("--uses", type=click.IntRange(1), help="How often it counts.")
 @_deciding
-def approve(session: Session, item: str, by: str | None, fingerprint: str | None) -> int:
+def approve(
+    session: Session,
+    item: str,
+    grant: str | None,
+    ttl: str | None,
+    uses: int | None,
+    by: str | None,
+    fingerprint: str | None,
+) -> int:
     """Approve an item."""
-    return _settle(session, item, "approve", by=by, fingerprint=fingerprint)
+    if grant is None and (ttl is not None or uses is not None):
+        raise Misuse("--for and --uses belong to a grant.", hint="Give --grant same_args, too.")
+    wish: dict[str, Json] = {"scope": grant}
+    if ttl is not None:
+        wish["ttl"] = seconds("--for", ttl)
+    if uses is not None:
+        wish["uses"] = uses
+    more = None if grant is None else wish
+    return _settle(session, item, "approve", lambda _: more, by=by, fingerprint=fingerprint)
 
 
 @click.command(

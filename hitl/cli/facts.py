@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from math import inf
 
+from hitl.ledger import has_expired, progress
 from hitl.values import Decision, Item, ItemState, Json, iso
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "next_step",
     "one_line",
     "pretty",
+    "remaining",
     "short_ids",
     "state_word",
     "title",
@@ -41,6 +44,7 @@ WHY = {
     "action": "the agent's setup lets this tool run only after a human has looked at the call",
     "question": "the run put this question and goes on with the answer",
     "outcome": "this call was started and left no result: whether it took effect is not known",
+    "grant": "a reviewer wanted this answer to be remembered",
 }
 """Why an item of each kind was asked."""
 
@@ -60,14 +64,15 @@ NEXT: dict[ItemState, tuple[str, str]] = {
     ),
     "superseded": ("The thread went on without an answer.", "Nothing can be decided here."),
     "withdrawn": ("The run gave it up before it started.", "Nothing can be decided here."),
-    "expired": ("Its deadline passed without a decision.", "Nothing can be decided here."),
+    "expired": ("Nobody decided in time; the run has not taken that yet.", "Resume the run."),
+    "granted": ("Calls like the approved one go on without asking.", "`hitl grants` lists them."),
 }
 """For each state a sentence, and the next step."""
 
 
 def never_ran(item: Item) -> bool:
     """Return whether an item is a call that a reviewer kept from running, for good."""
-    kept = item.decision is not None and item.decision.type in ("reject", "respond")
+    kept = item.decision is not None and item.decision.type in ("reject", "respond", "expire")
     return item.kind == "action" and item.state == "done" and kept
 
 
@@ -75,6 +80,8 @@ def state_word(item: Item) -> str:
     """Return an item's state as people say it; ``document`` has the state itself."""
     if item.state != "done":
         return item.state
+    if has_expired(item):
+        return "expired"
     if item.kind == "action":
         return "never ran" if never_ran(item) else "given up, outcome unknown"
     return "answered" if item.kind == "question" else "settled"
@@ -83,9 +90,13 @@ def state_word(item: Item) -> str:
 def next_step(item: Item) -> tuple[str, str]:
     """Return a sentence on how an item stands, and the next step."""
     sentence, step = NEXT[item.state]
+    if item.state == "pending" and item.votes:
+        sentence = f"It has the votes of {progress(item)}."
     if item.state == "done" and item.kind == "action":
         sentence = (
-            "It never ran; the agent was told what the reviewer said."
+            "Nobody decided in time; it never ran, and the agent was told so."
+            if has_expired(item)
+            else "It never ran; the agent was told what the reviewer said."
             if never_ran(item)
             else "The call was given up; whether it took effect is not known."
         )
@@ -163,6 +174,8 @@ def _clip(text: str, limit: int) -> str:
 
 def decision_line(decision: Decision) -> str:
     """Return who decided what, and when."""
+    if decision.type == "expire":
+        return f"nobody in time, {iso(decision.at)}"
     who = decision.by or "an unnamed reviewer"
     return f"{decided(decision.type, decision.payload)} by {who}, {iso(decision.at)}"
 
@@ -218,9 +231,24 @@ def age(seconds: float) -> str:
     return f"{max(int(seconds), 0)} s"
 
 
+def remaining(item: Item, now: float) -> str:
+    """Return how long an item can still be decided, empty where it has no deadline."""
+    if item.deadline is None:
+        return ""
+    return age(item.deadline - now) if item.deadline > now else "passed"
+
+
 def in_order(items: list[Item]) -> list[Item]:
-    """Return items oldest first, those of one question in the order of its calls."""
-    return sorted(items, key=lambda item: (item.asked_at, item.interrupt, item.index))
+    """Return items by deadline, then oldest first, those of one question as it has them."""
+    return sorted(
+        items,
+        key=lambda item: (
+            inf if item.deadline is None else item.deadline,
+            item.asked_at,
+            item.interrupt,
+            item.index,
+        ),
+    )
 
 
 def short_ids(items: Iterable[Item], among: Iterable[Item] = ()) -> list[str]:
@@ -241,7 +269,6 @@ def short_ids(items: Iterable[Item], among: Iterable[Item] = ()) -> list[str]:
 
 def document(item: Item) -> dict[str, Json]:
     """Return an item as a JSON document."""
-    decision = item.decision
     return {
         "id": item.id,
         "thread": item.thread,
@@ -257,12 +284,17 @@ def document(item: Item) -> dict[str, Json]:
         "path": item.path,
         "call_id": item.call_id,
         "asked_at": iso(item.asked_at),
-        "decision": None
-        if decision is None
-        else {
-            "type": decision.type,
-            "payload": decision.payload,
-            "by": decision.by,
-            "at": iso(decision.at),
-        },
+        "deadline": None if item.deadline is None else iso(item.deadline),
+        "votes": [_said(vote) for vote in item.votes],
+        "progress": progress(item),
+        "decision": None if item.decision is None else _said(item.decision),
+    }
+
+
+def _said(decision: Decision) -> dict[str, Json]:
+    return {
+        "type": decision.type,
+        "payload": decision.payload,
+        "by": decision.by,
+        "at": iso(decision.at),
     }

@@ -88,7 +88,13 @@ def _lines(
 ) -> Iterator[str]:
     rows = body.get("items")
     if isinstance(rows, list):
-        yield from (_decided(row, items) for row in rows)
+        word = {"vote": "voted", "expire": "expired"}.get(kind, "decided")
+        yield from (_decided(word, row, items) for row in rows)
+    elif "grant" in body:
+        who = f" by {body.get('by') or 'an unnamed reviewer'}" if kind == "revoke" else ""
+        how = f"{body.get('left')} left" if kind == "use" else f"revoked{who}"
+        where = f", for thread {body['for']}" if body.get("for") else ""
+        yield f"grant    {body.get('name')} [{str(body['grant'])[:8]}]: {how}{where}"
     elif kind == BASE:
         kept = len(_list(body.get("decisions")))
         yield f"{kind:<8} stands for what was pruned; {kept} decisions kept"
@@ -102,15 +108,15 @@ def _lines(
         yield kind
 
 
-def _decided(row: Json, items: Mapping[str, Item]) -> str:
+def _decided(word: str, row: Json, items: Mapping[str, Item]) -> str:
     row = _dict(row)
-    who = row.get("by") or "an unnamed reviewer"
+    who = row.get("by") or ("nobody" if word == "expired" else "an unnamed reviewer")
     what = facts.decided(str(row.get("type")), _dict(row.get("payload")))
     item = items.get(str(row.get("id")))
     if item is None:
-        return f"decided  {who}: {what} for item {row.get('id')}"
+        return f"{word:<8} {who}: {what} for item {row.get('id')}"
     end = "; never ran" if facts.never_ran(item) else ""
-    return f"decided  {who}: {what} for {facts.title(item)} [{item.id[:8]}]{end}"
+    return f"{word:<8} {who}: {what} for {facts.title(item)} [{item.id[:8]}]{end}"
 
 
 def _closed(row: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import click
 
@@ -21,6 +22,7 @@ from hitl.cli.session import (
 )
 from hitl.cli.threads import stopped, unknown_thread
 from hitl.inbox import Inbox
+from hitl.ledger import progress
 from hitl.values import Item, Json, iso
 
 __all__ = ["inbox", "log", "show"]
@@ -31,7 +33,7 @@ _HISTORY = 10
 
 @click.command(
     "inbox",
-    help="List what waits for a human, oldest first.",
+    help="List what waits for a human: by deadline, then oldest first.",
     epilog=examples("hitl inbox", "hitl inbox --thread order-17", "hitl inbox --all --json"),
 )
 @click.option("--thread", metavar="ID", help="Only this thread's items.")
@@ -76,10 +78,17 @@ def inbox(session: Session, thread: str | None, limit: int, whole: bool) -> int:
 
 
 def _waiting(desk: Inbox, thread: str | None) -> Iterator[Item]:
-    page = desk.pending(thread=thread, limit=_PAGE)
+    """Yield what has a deadline, the nearest first, then all the rest, oldest first."""
+    yield from facts.in_order(list(_pages(desk, thread, inf)))
+    yield from (item for item in _pages(desk, thread, None) if item.deadline is None)
+
+
+def _pages(desk: Inbox, thread: str | None, due: float | None) -> Iterator[Item]:
+    page = desk.pending(thread=thread, due=due, limit=_PAGE)
     while page:
         yield from page
-        page = desk.pending(thread=thread, after=(page[-1].asked_at, page[-1].id), limit=_PAGE)
+        after = (page[-1].asked_at, page[-1].id)
+        page = desk.pending(thread=thread, due=due, after=after, limit=_PAGE)
 
 
 def _table(screen: Screen, items: list[Item], ids: list[str], now: float) -> None:
@@ -90,8 +99,14 @@ def _table(screen: Screen, items: list[Item], ids: list[str], now: float) -> Non
         "what": "fold",
         "what it would do": "cut",
         "age": "whole",
+        "ends in": "whole",
+        "votes": "fold",
         "decisions": "fold",
         "thread": "whole",
+    }
+    cells = [(facts.remaining(item, now), progress(item)) for item in items]
+    left_out = {
+        name for at, name in enumerate(("ends in", "votes")) if not any(one[at] for one in cells)
     }
     rows = [
         (
@@ -99,12 +114,17 @@ def _table(screen: Screen, items: list[Item], ids: list[str], now: float) -> Non
             facts.title(item),
             facts.effect(item),
             facts.age(now - item.asked_at),
+            *cell,
             " ".join(item.allowed),
             item.thread,
         )
-        for id, item in zip(ids, items, strict=True)
+        for id, item, cell in zip(ids, items, cells, strict=True)
     ]
-    screen.table(headers, rows)
+    kept = [at for at, name in enumerate(headers) if name not in left_out]
+    screen.table(
+        {name: way for name, way in headers.items() if name not in left_out},
+        [[row[at] for at in kept] for row in rows],
+    )
 
 
 @click.command(
@@ -177,6 +197,7 @@ def print_item(screen: Screen, item: Item, now: float, *, limit: int | None = No
         [
             ("why it asks", facts.why(item)),
             ("allowed", ", ".join(item.allowed) or "nothing: the item is damaged"),
+            *_votes(item, now),
             *decided,
             ("thread", item.thread),
             ("asked", f"{facts.age(now - item.asked_at)} ago, {iso(item.asked_at)}"),
@@ -192,6 +213,16 @@ def print_item(screen: Screen, item: Item, now: float, *, limit: int | None = No
             "what happened:" if known else "written by the agent's setup, not verified:", indent=2
         )
         screen.block(words if limit is None else facts.collapsed(words, limit, "`v`"), indent=4)
+
+
+def _votes(item: Item, now: float) -> Iterator[tuple[str, str]]:
+    """Yield until when an item can be decided, and who has said what of it so far."""
+    if item.deadline is not None:
+        left = facts.remaining(item, now) if item.state == "pending" else ""
+        yield "deadline", f"{iso(item.deadline)}{f', {left}' if left else ''}"
+    if progress(item):
+        said = [facts.decision_line(vote) for vote in item.votes]
+        yield "votes", "; ".join([progress(item), *said])
 
 
 def _decided(desk: Inbox, item: Item) -> list[Item]:

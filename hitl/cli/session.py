@@ -18,7 +18,7 @@ from hitl.cli import facts
 from hitl.cli.safe import safe
 from hitl.cli.screen import Screen
 from hitl.codec import loads
-from hitl.errors import HitlError, StoreFailed, UnknownId
+from hitl.errors import HitlError, Misuse, StoreFailed, UnknownId
 from hitl.inbox import Inbox
 from hitl.ledger import check_reviewer
 from hitl.values import Item
@@ -32,6 +32,7 @@ __all__ = [
     "find",
     "resume_command",
     "reviewer_option",
+    "seconds",
     "shared",
     "short",
     "show_command",
@@ -41,6 +42,7 @@ DEFAULT_STORE = "hitl.db"
 UNNAMED = "No name is kept with this decision; {} NAME, or HITL_REVIEWER, gives one."
 """Says once how a reviewer is named, by the command's own option."""
 
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _AGENT = re.compile(r"[\w.]+:[\w.]+", re.ASCII)
 _ANSWER_WORDS = {
     "edit": " --args '{...}'",
@@ -127,6 +129,24 @@ def reviewer_option(name: str) -> Callable[[Callable[..., int]], Callable[..., i
     )
 
 
+def seconds(option: str, text: str) -> float:
+    """Return a span of time as people type it, in seconds.
+
+    Args:
+        option: Where it was typed, for the error.
+        text: A number and a unit.
+
+    Raises:
+        Misuse: It is no span of time.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII)
+    if found is None:
+        raise Misuse(
+            f"{option} {text!r} is no age.", hint="A number and a unit: 45s, 90m, 12h, 30d, 4w."
+        )
+    return float(found[1]) * _UNITS[found[2]]
+
+
 def examples(*lines: str) -> str:
     """Return examples as the end of a command's help."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
@@ -153,7 +173,7 @@ def find(inbox: Inbox, id: str) -> Item:
 def _starting(store: Checkpointer, start: str) -> Iterator[Item]:
     page = store.items(limit=1000)
     while page:
-        yield from (item for item in page if item.id.startswith(start))
+        yield from (item for item in page if item.id.startswith(start) and item.kind != "grant")
         page = store.items(after=(page[-1].asked_at, page[-1].id), limit=1000)
 
 

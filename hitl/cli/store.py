@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ import click
 from hitl.checkpoint import Checkpointer, export_thread, head_hash, import_threads, verify
 from hitl.cli.codes import DONE, MISUSE, STORE_FAILED
 from hitl.cli.screen import Screen
-from hitl.cli.session import Session, examples, shared
+from hitl.cli.session import Session, examples, seconds, shared
 from hitl.engine import prune as prune_thread
 from hitl.errors import Busy, Damaged, HitlError, Misuse, Stale, StoreFailed, UnknownId
 from hitl.values import Json
@@ -24,7 +23,6 @@ from hitl.values import Json
 __all__ = ["store"]
 
 _PAGE = 500
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 T = TypeVar("T")
 
@@ -149,7 +147,7 @@ def prune(
         raise Misuse(
             "It is not said what may go.", hint="Give --older-than 30d, --keep-last 10, or both."
         )
-    age = None if older_than is None else _seconds(older_than)
+    age = None if older_than is None else seconds("--older-than", older_than)
     removed, pruned, busy, damaged = 0, 0, 0, 0
     with session.opened() as desk:
         before = None if age is None else desk.store.clock.now() - age
@@ -172,15 +170,6 @@ def prune(
     if removed:
         session.screen.say("`hitl store vacuum` gives the room back to the disk.")
     return STORE_FAILED if damaged else DONE
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII)
-    if found is None:
-        raise Misuse(
-            f"--older-than {text!r} is no age.", hint="A number and a unit: 45s, 90m, 12h, 30d, 4w."
-        )
-    return float(found[1]) * _UNITS[found[2]]
 
 
 @store.command(

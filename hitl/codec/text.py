@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NoReturn, cast
 
 from hitl.errors import Damaged, NotStorable
@@ -32,7 +32,7 @@ def _fast() -> tuple[Callable[[object], bytes], Callable[[str], Json]]:
     # Loaded on first use: it is most of what the codec costs to import.
     from pydantic_core import from_json, to_json
 
-    return to_json, lambda text: cast("Json", from_json(text, allow_inf_nan=False))
+    return to_json, partial(from_json, allow_inf_nan=False)
 
 
 def dumps(tree: Json) -> str:

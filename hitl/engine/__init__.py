@@ -10,6 +10,8 @@ from hitl.engine.schema import Hidden
 from hitl.engine.standing import Intent
 from hitl.engine.streaming import MessageWriter, get_stream_writer, message_writer
 from hitl.engine.task import Pause, Task
+from hitl.engine.trace import RunTrace, Span, Tracer, trace_runs
+from hitl.engine.tracing import span
 
 __all__ = [
     "CompiledStateGraph",
@@ -18,9 +20,12 @@ __all__ = [
     "MessageWriter",
     "Pause",
     "RetryPolicy",
+    "RunTrace",
     "Runtime",
+    "Span",
     "StateGraph",
     "Task",
+    "Tracer",
     "current_config",
     "current_task",
     "get_runtime",
@@ -29,5 +34,7 @@ __all__ = [
     "message_writer",
     "prune",
     "running_task",
+    "span",
     "step",
+    "trace_runs",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import TypeVar
@@ -54,7 +55,7 @@ async def adrive(
     finally:
         await siblings.close()
         # Whoever cancels once more must not keep the lease from being given back.
-        await asyncio.shield(_call(blocking, desk.writer.release))
+        await asyncio.shield(_call(blocking and desk.writer.holds, desk.writer.release))
 
 
 async def _append(blocking: bool, desk: Desk, effect: Append) -> Receipt | Conflict | Stale:
@@ -78,7 +79,8 @@ class _Siblings:
 
     def __init__(self, max_concurrency: int) -> None:
         self._single: Task | None = None
-        self._gate = asyncio.Semaphore(max_concurrency)
+        self._limit = max_concurrency
+        self._waiting: deque[Task] = deque()
         self._running: set[asyncio.Task[Task]] = set()
         self._settled: list[asyncio.Task[Task]] = []
         self._news = asyncio.Event()
@@ -87,19 +89,23 @@ class _Siblings:
         if len(tasks) == 1:
             self._single = tasks[0]
             return
-        for task in tasks:
-            running = asyncio.create_task(self._gated(task))
-            running.add_done_callback(self._note)
-            self._running.add(running)
+        self._waiting.extend(tasks)
+        for _ in range(min(self._limit, len(tasks))):
+            self._begin()
+
+    def _begin(self) -> None:
+        """Begin the next task: of thousands only those exist that may run."""
+        running = asyncio.create_task(arun_task(self._waiting.popleft()))
+        running.add_done_callback(self._note)
+        self._running.add(running)
 
     def _note(self, done: asyncio.Task[Task]) -> None:
         # To be told costs the same for each of thousands; asyncio.wait looks at all every time.
+        self._running.discard(done)
         self._settled.append(done)
         self._news.set()
-
-    async def _gated(self, task: Task) -> Task:
-        async with self._gate:
-            return await arun_task(task)
+        if self._waiting:
+            self._begin()
 
     async def settle(self) -> list[Task]:
         single, self._single = self._single, None
@@ -108,11 +114,12 @@ class _Siblings:
         await self._news.wait()
         self._news.clear()
         done, self._settled = self._settled, []
-        self._running.difference_update(done)
         return sorted((one.result() for one in done), key=lambda task: task.place)
 
     async def close(self) -> None:
-        for running in self._running:
-            running.cancel()
-        if self._running:
-            await asyncio.gather(*self._running, return_exceptions=True)
+        self._waiting.clear()
+        given_up = [*self._running, *self._settled]  # those that nobody has asked for as well
+        for one in given_up:
+            one.cancel()
+        if given_up:
+            await asyncio.gather(*given_up, return_exceptions=True)

@@ -81,6 +81,7 @@ def _fork(shape: Shape, request: Request, facts: RunFacts, standing: Standing) -
         return old
     old.step += 1
     old.source = "fork"
+    old.metadata = dict(request.metadata)
     old.signature = shape.signature
     draft = checkpoint_draft(old, "fork", (), fork=True, closed=closing)
     yield from commit_draft(old, draft, closing, "acquire")
@@ -165,25 +166,14 @@ def _command(
     answer: Mapping[str, object] | None = None
     changes: list[ItemChange] = []
     if command.resume is not NO_ANSWER:
-        if request.pause and request.pause != standing.pause and not is_map(command.resume):
-            raise Stale(
-                f"The config names a pause of thread {standing.thread!r} that has been answered; "
-                "another question waits now.",
-                hint="Look at the newest result, or answer by id.",
-                thread=standing.thread,
-            )
-        if not facts.journal.saved:
-            raise NoCheckpointer(
-                "There is nothing to resume: the graph was compiled without a checkpointer.",
-                hint="compile(checkpointer=SqliteSaver('runs.db')).",
-            )
-        answer = bind(standing.items, command.resume, thread=standing.thread)
+        answer = _bound(request, facts, standing, command.resume)
     check_code(shape, standing)
     try:
         if answer is not None:
             changes = yield from _answers(request, facts, standing, answer)
         if command.update is not None or goto:
             changes += _expired(facts, standing, changes)
+            standing.metadata = dict(request.metadata)
             yield from _update(shape, facts, standing, command.update, goto, changes)
         elif changes:
             changes += _expired(facts, standing, changes)
@@ -193,6 +183,37 @@ def _command(
     except Overtaken as overtaken:
         overtaken.answer = answer
         raise
+
+
+def _bound(
+    request: Request, facts: RunFacts, standing: Standing, given: object
+) -> Mapping[str, object] | None:
+    """Return an answer by the ids it is for, None where nothing is asked and it only goes on."""
+    if request.pause and request.pause != standing.pause and not is_map(given):
+        raise Stale(
+            f"The config names a pause of thread {standing.thread!r} that has been answered; "
+            "another question waits now.",
+            hint="Look at the newest result, or answer by id.",
+            thread=standing.thread,
+        )
+    if not facts.journal.saved:
+        raise NoCheckpointer(
+            "There is nothing to resume: the graph was compiled without a checkpointer.",
+            hint="compile(checkpointer=SqliteSaver('runs.db')).",
+        )
+    if _stands(standing) and not is_map(given):
+        return None
+    return bind(standing.items, given, thread=standing.thread)
+
+
+def _stands(standing: Standing) -> bool:
+    """Return whether a run has stopped before a node and asks nothing: any answer goes on.
+
+    Not so where a node has failed, nor where an update by hand has closed what was asked.
+    """
+    failed = any(record.error is not None for record in standing.records.values())
+    by_run = standing.source in ("input", "loop")
+    return bool(standing.due) and by_run and not standing.items and not failed
 
 
 def _answers(
@@ -232,7 +253,9 @@ def _update(
         changed = merge(shape.channels, standing.values, writes.items())
         standing.values.update(changed)
         written = list(changed)
-    standing.due.extend(due for due in goto if due[0] in shape.nodes)
+    for due in goto:
+        if due[0] in shape.nodes and not _awaits(standing, due):
+            standing.due.append(due)
     standing.source = "update"
     standing.signature = shape.signature
     if not facts.journal.saved:
@@ -241,6 +264,14 @@ def _update(
     draft = checkpoint_draft(standing, "update", written, keep=True)
     drafts = (*entries_of(changes), draft)
     yield from commit_checkpoint(standing, drafts, tuple(changes), "acquire")
+
+
+def _awaits(standing: Standing, due: Due) -> bool:
+    """Return whether a node is to run in this superstep anyhow; each ``Send`` is a task more."""
+    done = [place for place, record in standing.records.items() if record.done is not None]
+    return due[1] is NO_ARG and any(
+        known == due and place not in done for place, known in enumerate(standing.due)
+    )
 
 
 def _decide(request: Request, standing: Standing, changes: Sequence[ItemChange]) -> Part:
@@ -299,6 +330,8 @@ def take_input(
 
 def take_finished(shape: Shape, standing: Standing) -> list[str]:
     """Merge what the finished tasks of an open superstep wrote; return the changed channels."""
+    if not standing.records:
+        return []
     writes = [
         write
         for place in sorted(standing.records)
@@ -334,6 +367,9 @@ def close(
     """
     if facts.nested:
         return ()  # what waits on the thread is the outermost run's
+    if not standing.records and not standing.items:
+        facts.lost_calls = frozenset()
+        return ()  # nothing does
     if any(map(lost, standing.records.values())):
         receipt_of((yield Append((), (), "acquire")))
         yield from ask_outcomes(standing, facts, "release")

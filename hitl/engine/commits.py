@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,6 +11,7 @@ from hitl.engine.record import checkpoint_body, is_wasteful, record_body, task_t
 from hitl.engine.standing import Standing
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, outcome_asks
+from hitl.engine.wrote import Wrote, unseen
 from hitl.errors import Broken, Busy, Conflict, NotStorable, Stale
 from hitl.values import CHECKPOINTS, LIVE, Draft, ItemChange, Json, Receipt
 
@@ -87,6 +88,8 @@ def checkpoint_draft(
     keep: bool = False,
     fork: bool = False,
     closed: Sequence[ItemChange] = (),
+    wrote: Wrote | None = None,
+    told: bool = False,
 ) -> Draft:
     """Return the entry that makes where the thread stands now its newest checkpoint.
 
@@ -97,15 +100,22 @@ def checkpoint_draft(
         keep: Whether the records of the tasks that are due stay.
         fork: Whether it stands on an earlier checkpoint; then the whole state is written.
         closed: Items that are given up with it: the log tells what became of them.
+        wrote: What the last tasks wrote of the superstep that ends with it.
+        told: Whether the run has metadata that the log does not have yet.
 
     Raises:
         NotStorable: A value cannot be written.
         InvalidUpdateError: A committed element was changed in place.
     """
     base = fork or (is_wasteful(standing) and not keep)
-    ends: list[Json] = [[change.item.id, change.item.state] for change in closed]
     body = checkpoint_body(
-        standing, changed, base=base, first=kind != "step", keep=keep, closed=ends
+        standing,
+        changed,
+        base=base,
+        first=kind != "step" or told,
+        keep=keep,
+        closed=closed,
+        wrote={} if wrote is None else unseen(standing, wrote, base=base),
     )
     return Draft(kind, body, standing.checkpoint if fork else 0, base)
 
@@ -115,20 +125,23 @@ def commit_checkpoint(
 ) -> Part:
     """Commit a checkpoint, one of ``drafts``, with the changes of items that belong to it."""
     receipt = receipt_of((yield Append(drafts, items, lease)))
-    (seq,) = (n for n, draft in zip(receipt.seqs, drafts, strict=True) if draft.kind in CHECKPOINTS)
-    standing.before, standing.checkpoint = standing.checkpoint, seq
+    standing.before = standing.checkpoint
+    for seq, draft in zip(receipt.seqs, drafts, strict=True):
+        if draft.kind in CHECKPOINTS:
+            standing.checkpoint = seq
     standing.at, standing.past = receipt.at, False
-    take_items(standing, items)
+    if items:
+        take_items(standing, items)
 
 
 def commit_draft(
     standing: Standing, draft: Draft | None, items: tuple[ItemChange, ...], lease: Lease
-) -> Part:
+) -> Iterable[Effect]:
     """Commit a checkpoint; without a store, where there is no draft, only the count goes on."""
     if draft is None:
         standing.before, standing.checkpoint = standing.checkpoint, standing.checkpoint + 1
-        return
-    yield from commit_checkpoint(standing, (draft,), items, lease)
+        return ()
+    return commit_checkpoint(standing, (draft,), items, lease)
 
 
 def commit_tasks(standing: Standing, kind: str, tasks: Sequence[Task], lease: Lease) -> Part:
@@ -160,7 +173,7 @@ def _leaves(standing: Standing, task: Task, moves: dict[str, ItemChange]) -> dic
             moves.update(task.moves)
             moves.update((c.item.id, c) for c in delivered(standing, record, moves))
             return tree
-    record.error = f"{type(task.error).__name__}: {task.error}"
+    record.error = repr(task.error)
     return task_tree(record, task.node.name)
 
 
@@ -202,9 +215,22 @@ def _append(
     take_items(standing, items)
 
 
-def ask_outcomes(standing: Standing, facts: RunFacts, lease: Lease = None) -> Part:
-    """Ask a human about the calls that were started by a run that died."""
-    asked, changes = outcome_asks(standing, facts.now(), facts.path)
+def ask_outcomes(
+    standing: Standing,
+    facts: RunFacts,
+    lease: Lease = None,
+    *,
+    places: Collection[int] | None = None,
+) -> Part:
+    """Ask a human about calls that were started and left no result.
+
+    Args:
+        standing: Where the thread stands.
+        facts: What the run's tasks share.
+        lease: What becomes of the lease.
+        places: Only those of the tasks at these places; None for all, where none runs.
+    """
+    asked, changes = outcome_asks(standing, facts.now(), facts.path, places)
     if not asked:
         return
     trees = {

@@ -8,11 +8,11 @@ from hitl.engine.draw import DrawnGraph, drawn, where_it_stands
 from hitl.engine.drive import drive, exhaust
 from hitl.engine.effects import Ending
 from hitl.engine.history import history, stood_at
+from hitl.engine.invoking import Invoking
 from hitl.engine.running import Run
 from hitl.engine.settings import Settings, read_config
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
-from hitl.engine.streams import Streams
 from hitl.engine.view import config_of, fits, snapshot
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import Config, StateSnapshot, StateUpdate
@@ -20,7 +20,7 @@ from hitl.values import Config, StateSnapshot, StateUpdate
 __all__ = ["CompiledStateGraph"]
 
 
-class CompiledStateGraph(Streams):
+class CompiledStateGraph(Invoking):
     """What ``StateGraph.compile`` returns. Safe to share between threads and event loops.
 
     Attributes:
@@ -33,6 +33,10 @@ class CompiledStateGraph(Streams):
 
     def get_state(self, config: Config, *, subgraphs: bool = False) -> StateSnapshot:
         """Return where a thread stands, or stood at the checkpoint that the config names.
+
+        Where it stands now is told with what finished tasks have written, and with the questions
+        that are open; a checkpoint that is named is told in full: its own values, everything
+        that was due there and everything that was asked.
 
         Args:
             config: Names the thread. The config of a task's ``state`` names the run inside it.
@@ -47,8 +51,8 @@ class CompiledStateGraph(Streams):
         shelf, settings = self._looking(config)
         inside = subgraphs or bool(settings.space)
         if settings.checkpoint and not settings.space:
-            seen, past = stood_at(self.shape, shelf.store, settings.thread, settings.checkpoint)
-            return snapshot(self.shape, seen, past=past, inside=inside)
+            seen, _ = stood_at(self.shape, shelf.store, settings.thread, settings.checkpoint)
+            return snapshot(self.shape, seen, past=True, inside=inside)
         shown = shelf.peek(settings.thread, lambda one: self._shown(one, config, inside=inside))
         return _within(shown, settings.space) if settings.space else shown
 
@@ -120,8 +124,8 @@ class CompiledStateGraph(Streams):
             last = min(last or end - 1, end - 1)
         page = limit if limit is not None and not filter else None
         seen = [
-            snapshot(self.shape, standing, past=past)
-            for standing, past in history(self.shape, shelf.store, settings.thread, last, page)
+            snapshot(self.shape, standing, past=True)
+            for standing, _ in history(self.shape, shelf.store, settings.thread, last, page)
         ]
         wanted = [shown for shown in reversed(seen) if fits(shown, filter or {})]
         return iter(wanted if limit is None else wanted[: max(limit, 0)])
@@ -256,7 +260,7 @@ class CompiledStateGraph(Streams):
                 f"Graph {self.name!r} keeps no state: it was built without a checkpointer.",
                 hint="compile(checkpointer=SqliteSaver('runs.db')).",
             )
-        return self._shelf, read_config(config, saved=True)
+        return self._shelf, read_config(self._given(config), saved=True)
 
 
 def _within(shown: StateSnapshot, space: str) -> StateSnapshot:

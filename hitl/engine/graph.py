@@ -280,7 +280,8 @@ class StateGraph:
                 "there by a Command.",
                 node=node,
             )
-        return replace(shape, signature=shape.sign())
+        folded = frozenset(key for key, channel in channels.items() if channel.reducer)
+        return replace(shape, signature=shape.sign(), folded=folded)
 
     def _node_schemas(self) -> list[Schema]:
         return [node.schema for node in self.nodes.values() if node.schema is not None]

@@ -9,6 +9,7 @@ from hitl.engine.merge import initial
 from hitl.engine.record import apply
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Standing
+from hitl.engine.wrote import complete
 from hitl.errors import Misuse
 from hitl.values import CHECKPOINTS
 
@@ -45,6 +46,8 @@ def history(
     wanted = set(seqs if limit is None else seqs[max(len(seqs) - limit, 0) :])
     for entry in loaded.entries:
         if entry.kind in CHECKPOINTS and standing.checkpoint in wanted:
+            if entry.kind == "step":
+                complete(standing, entry, shape.folded)
             yield _whole(shape, standing), True
         apply(standing, entry)
     if standing.checkpoint in wanted:

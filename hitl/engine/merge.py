@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_origin
@@ -79,6 +80,7 @@ def merge(
     """
     changed: dict[str, object] = {}
     fixed: set[str] = set()
+    grown: dict[str, list[object]] = {}
     for name, value in writes:
         channel = channels.get(name)
         if channel is None:
@@ -96,15 +98,37 @@ def merge(
             if name in changed:
                 raise _twice(name, "written")
             changed[name] = value
-        elif name in fixed:
-            continue  # what was overwritten stays as it was written
-        elif name in changed:
-            changed[name] = channel.reducer(own(changed[name]), value)
-        elif name in values:
-            changed[name] = channel.reducer(own(values[name]), value)
-        else:
-            changed[name] = value
+        elif name not in fixed:  # what was overwritten stays as it was written
+            changed[name] = _joined(channel.reducer, name, value, changed, values, grown)
     return changed
+
+
+def _joined(
+    reducer: Reducer,
+    name: str,
+    value: object,
+    changed: Mapping[str, object],
+    values: Mapping[str, object],
+    grown: dict[str, list[object]],
+) -> object:
+    """Return a channel's value after one more write.
+
+    Lists that are added up grow in place, once there is one that was made here: a superstep of
+    thousands of tasks would else copy what the tasks before have written for each of them.
+    """
+    if name in grown and type(value) is list:
+        grown[name] += value
+        return grown[name]
+    if name in changed:
+        old = changed[name]
+    elif name in values:
+        old = values[name]
+    else:
+        return value
+    if reducer is operator.add and type(old) is list and type(value) is list:
+        grown[name] = old + value
+        return grown[name]
+    return reducer(own(old), value)
 
 
 def _twice(name: str, how: str) -> InvalidUpdateError:

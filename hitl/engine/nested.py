@@ -35,6 +35,8 @@ class NestedWriter(TaskJournal):
         inner: Where that run stands.
     """
 
+    holds = False
+
     def __init__(self, outer: TaskJournal, place: int, key: str, inner: Standing) -> None:
         self.outer = outer
         self.blocking = outer.blocking

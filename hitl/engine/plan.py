@@ -167,7 +167,7 @@ def next_due(
                 sends.append((target, arg))
             elif target != END:
                 names.add(target)
-        for join in shape.joins.get(node, ()):
+        for join in shape.joins.get(node, ()) if shape.joins else ():
             reached = arrived.setdefault(join.key, [])
             if node not in reached:
                 reached.append(node)
@@ -175,7 +175,7 @@ def next_due(
                 del arrived[join.key]
                 if join.target != END:
                     names.add(join.target)
-    return [(name, NO_ARG) for name in sorted(names)] + sends
+    return [(name, NO_ARG) for name in sorted(names)] + sends if names else sends
 
 
 def advance(shape: Shape, standing: Standing, done: Sequence[tuple[str, Done]]) -> list[str]:

@@ -16,7 +16,7 @@ from hitl.checkpoint import BASE
 from hitl.codec import dumps, loads, pack, unpack
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Kept, Record, Standing
 from hitl.errors import Damaged, InvalidUpdateError
-from hitl.values import CHECKPOINTS, Entry, Json
+from hitl.values import CHECKPOINTS, Entry, ItemChange, Json
 
 __all__ = [
     "apply",
@@ -27,12 +27,15 @@ __all__ = [
     "task_tree",
 ]
 
-_OF_TASKS = frozenset({"pause", "result", "intent", "note", "sub"})
+_STATES = CHECKPOINTS | {BASE}
+_READ = _STATES | {"pause", "result", "intent", "note", "sub"}
 _SPARE = 16_384  # dead characters below which a base is never worth its bytes
 
 
 def is_wasteful(standing: Standing) -> bool:
     """Return whether more dead text than live lies behind, so that a base pays off."""
+    if standing.spent <= _SPARE:
+        return False
     live = sum(standing.live.values())
     return standing.spent - live > max(live, _SPARE)
 
@@ -44,7 +47,8 @@ def checkpoint_body(
     base: bool,
     first: bool,
     keep: bool = False,
-    closed: Sequence[Json] = (),
+    closed: Sequence[ItemChange] = (),
+    wrote: Mapping[str, Json] | None = None,
 ) -> str:
     """Return the text of a checkpoint entry, and remember what is committed by it.
 
@@ -54,7 +58,8 @@ def checkpoint_body(
         base: Write every channel whole.
         first: The thread's first entry, or the first of a run: carries salt and signature.
         keep: The records of the tasks that are due stay (an update of a paused thread).
-        closed: Ids and states of items that are given up with it; told, not read back.
+        closed: Items that are given up with it; told, not read back.
+        wrote: What its tasks wrote and the changes do not show; read by who looks back.
 
     Raises:
         NotStorable: A value cannot be written; the path names it.
@@ -63,10 +68,17 @@ def checkpoint_body(
     if base:
         standing.kept.clear()
         standing.spent = 0
-    names = list(standing.values) if base else list(changed)
+    names = list(standing.values) if base else changed
     channels = ",".join([f"{_quoted(name)}:{_change(standing, name)}" for name in names])
-    due = ",".join([_due_text(due) for due in standing.due])
+    due = ",".join(
+        [
+            f"[{_quoted(node)}]" if arg is NO_ARG else dumps(_due((node, arg)))
+            for node, arg in standing.due
+        ]
+    )
     head: dict[str, Json] = {}
+    if wrote:
+        head["res"] = dict(wrote)
     if standing.arrived:
         head["joins"] = {name: list(nodes) for name, nodes in standing.arrived.items()}
     if base or first:
@@ -74,7 +86,7 @@ def checkpoint_body(
         head["sig"] = standing.signature
         head["meta"] = dict(standing.metadata)
     if closed:
-        head["closed"] = list(closed)
+        head["closed"] = [[change.item.id, change.item.state] for change in closed]
     if keep:
         head["keep"] = True
     if base:
@@ -102,10 +114,6 @@ def _quoted(name: str) -> str:
     return dumps(name)
 
 
-def _due_text(due: Due) -> str:
-    return f"[{_quoted(due[0])}]" if due[1] is NO_ARG else dumps(_due(due))
-
-
 def _due(due: Due) -> Json:
     node, arg = due
     return [node] if arg is NO_ARG else [node, pack(arg, f"Send({node!r}).arg")]
@@ -113,20 +121,16 @@ def _due(due: Due) -> Json:
 
 def _change(standing: Standing, name: str) -> str:
     value = standing.values[name]
-    text, live = (
-        _list_change(standing, name, value)
-        if type(value) is list
-        else (_whole(standing, name, value))
-    )
+    if type(value) is list:
+        text, live = _list_change(standing, name, value)
+        standing.spent += len(text)
+    else:
+        text = f'{{"v":{dumps(pack(value, f"state[{name!r}]"))}}}'
+        live = len(text)
+        standing.spent += live
+        standing.kept.pop(name, None)
     standing.live[name] = live
-    standing.spent += len(text)
     return text
-
-
-def _whole(standing: Standing, name: str, value: object) -> tuple[str, int]:
-    standing.kept.pop(name, None)
-    text = f'{{"v":{dumps(pack(value, f"state[{name!r}]"))}}}'
-    return text, len(text)
 
 
 def _list_change(standing: Standing, name: str, value: list[object]) -> tuple[str, int]:
@@ -209,7 +213,10 @@ def apply(standing: Standing, entry: Entry) -> None:
         Damaged: The entry cannot be read.
     """
     try:
-        if entry.kind in CHECKPOINTS or entry.kind in _OF_TASKS or entry.kind == BASE:
+        if entry.kind in _STATES:
+            body = _table(loads(entry.body))
+            _apply_checkpoint(standing, entry, entry.kind, body, entry.body)
+        elif entry.kind in _READ:
             _apply_body(standing, entry.kind, _table(loads(entry.body)), entry)
     except (Damaged, KeyError, TypeError, ValueError, IndexError) as error:
         why = error.message if isinstance(error, Damaged) else f"{type(error).__name__}: {error}."
@@ -222,7 +229,7 @@ def apply(standing: Standing, entry: Entry) -> None:
 
 
 def _apply_body(standing: Standing, kind: str, body: dict[str, Json], entry: Entry) -> None:
-    if kind in CHECKPOINTS or kind == BASE:
+    if kind in _STATES:
         _apply_checkpoint(standing, entry, kind, body)
         return
     for place, tree in _table(body["tasks"]).items():
@@ -253,8 +260,11 @@ def _number(tree: Json) -> int:
     return tree
 
 
-def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[str, Json]) -> None:
-    if body.get("base"):
+def _apply_checkpoint(
+    standing: Standing, entry: Entry, kind: str, body: dict[str, Json], text: str = ""
+) -> None:
+    base = body.get("base")
+    if base:
         standing.values.clear()
         standing.kept.clear()
         standing.live.clear()
@@ -265,20 +275,25 @@ def _apply_checkpoint(standing: Standing, entry: Entry, kind: str, body: dict[st
         standing.salt = str(body["salt"])
         standing.signature = str(body["sig"])
         standing.metadata = dict(_table(body["meta"]))
-    for name, tree in _table(body["ch"]).items():
-        _apply_change(standing, name, _table(tree))
+    due = [_read_due(tree) for tree in _rows(body["due"])]
+    changes = _table(body["ch"])
+    # Cut out of the entry's text where it is easy to find, since writing it anew takes long.
+    cut = len(changes) == 1 and not base and all(arg is NO_ARG for _, arg in due) and text
+    for name, tree in changes.items():
+        change = _cut(text, name) if cut else dumps(tree)
+        _apply_change(standing, name, _table(tree), change)
     if "by" in body:
         standing.ran = _texts(body["by"])
     else:
         standing.ran = [node for node, _ in standing.due] if kind == "step" else []
     standing.step = _number(body["n"])
     standing.source = str(body["src"])
-    standing.due = [_read_due(tree) for tree in _rows(body["due"])]
-    joins = _table(body.get("joins", {}))
-    standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()}
+    standing.due = due
+    joins = _table(body["joins"]) if "joins" in body else {}
+    standing.arrived = {name: _texts(nodes) for name, nodes in joins.items()} if joins else {}
     if not body.get("keep"):
         standing.drop_records()
-    if body.get("base"):
+    if base:
         spaces = _table(body.get("spaces", {}))
         standing.spaces = {key: _read_space(tree, entry) for key, tree in spaces.items()}
     # What a base stands for is no checkpoint to go back to; one always follows it.
@@ -295,8 +310,13 @@ def _read_space(tree: Json, entry: Entry) -> Standing:
     return inner
 
 
-def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
-    text = dumps(tree)
+def _cut(body: str, name: str) -> str:
+    """Return the text of an entry's only change; nothing before it can look like its key."""
+    key = f',"ch":{{{_quoted(name)}:'
+    return body[body.index(key) + len(key) : -2]
+
+
+def _apply_change(standing: Standing, name: str, tree: dict[str, Json], text: str) -> None:
     standing.spent += len(text)
     if "v" in tree:
         standing.values[name] = unpack(tree["v"])
@@ -327,7 +347,7 @@ def _apply_change(standing: Standing, name: str, tree: dict[str, Json]) -> None:
 
 def _read_due(tree: Json) -> Due:
     parts = _rows(tree)
-    return (str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1]))
+    return str(parts[0]), NO_ARG if len(parts) == 1 else unpack(parts[1])
 
 
 def _apply_task(standing: Standing, place: int, tree: dict[str, Json], entry: Entry) -> None:

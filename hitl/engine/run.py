@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 from hitl.engine.plan import ParentCommand
 from hitl.engine.retry import wait_before_retry
 from hitl.engine.task import CURRENT, Pause, Task
+from hitl.engine.trace import RunTrace, Span
 from hitl.engine.waits import has_lost, lost
 from hitl.errors import Broken, Misuse, NodeTimeoutError
 
@@ -23,6 +25,7 @@ def run_task(task: Task) -> Task:
         BaseException: What is no ``Exception``, such as ``KeyboardInterrupt``.
     """
     token = CURRENT.set(task)
+    span = None if task.run.trace is None else _span(task, task.run.trace)
     try:
         _attempt(task)
         while task.error is not None and (seconds := _wait(task)) is not None:
@@ -32,7 +35,14 @@ def run_task(task: Task) -> Task:
     finally:
         task.ended = True
         CURRENT.reset(token)
+        if span is not None:
+            span.end(task.error or sys.exception(), paused=task.paused)
     return task
+
+
+def _span(task: Task, trace: RunTrace) -> Span:
+    facts = {"step": task.checkpoint, "place": task.place, "task": task.id}
+    return trace.inside("node", task.node.name, facts)
 
 
 def _attempt(task: Task) -> None:
@@ -63,6 +73,7 @@ async def arun_task(task: Task) -> Task:
         BaseException: What is no ``Exception``, such as ``asyncio.CancelledError``.
     """
     token = CURRENT.set(task)
+    span = None if task.run.trace is None else _span(task, task.run.trace)
     try:
         await _aattempt(task)
         while task.error is not None and (seconds := _wait(task)) is not None:
@@ -72,6 +83,8 @@ async def arun_task(task: Task) -> Task:
     finally:
         task.ended = True
         CURRENT.reset(token)
+        if span is not None:
+            span.end(task.error or sys.exception(), paused=task.paused)
     return task
 
 

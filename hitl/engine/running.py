@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, Self
 
 from hitl.checkpoint import Checkpointer
 from hitl.engine.ask import current_task
-from hitl.engine.drive import Desk, drive, exhaust
+from hitl.engine.drive import Desk
 from hitl.engine.effects import Ending, Request
 from hitl.engine.journal import TaskJournal
 from hitl.engine.nested import NestedWriter, open_nested
 from hitl.engine.runtime import Runtime, context_of
 from hitl.engine.settings import (
+    Keys,
+    RunOptions,
     Settings,
-    check_version,
+    check_keys,
+    joined,
     read_config,
     read_options,
 )
@@ -23,20 +27,16 @@ from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
-from hitl.engine.streaming import checkpoint_part
+from hitl.engine.streaming import Printer, checkpoint_part
 from hitl.engine.task import CURRENT, RunFacts, Task
+from hitl.engine.trace import start_trace
 from hitl.engine.travel import updating
-from hitl.engine.view import output, result
+from hitl.engine.view import chosen, output, result
 from hitl.engine.waits import interrupts
 from hitl.engine.watch import Reader, Told, Watch
 from hitl.engine.writer import NoJournal, Writer
 from hitl.errors import Misuse, NoCheckpointer
-from hitl.values import (
-    Config,
-    GraphOutput,
-    StateUpdate,
-    SystemClock,
-)
+from hitl.values import INTERRUPT, Config, StateUpdate, SystemClock
 
 __all__ = ["Run", "Runner", "Version"]
 
@@ -49,6 +49,8 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     own = facts.runtime
     facts.nested = True
     facts.path = f"{around.path}{outer.node.name}/"
+    if outer.node.graph is None:  # a function called it: only its own name tells which it is
+        facts.path += f"{facts.shape.name}/"
     facts.config = {**around.config, **facts.config}
     facts.now, facts.sleep = around.now, around.sleep
     facts.runtime = Runtime(
@@ -58,14 +60,23 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     )
 
 
-def _watch(reader: Reader | None, around: Task | None) -> Watch | None:
-    """Return who watches a run: its own reader, and those around it who want runs inside."""
-    if around is None or around.run.watch is None:
-        return None if reader is None else Watch((reader,), set())
-    wider = around.run.watch.inside(around.node.name, around.id, around.subs)
-    if wider is None or reader is None:
-        return wider if reader is None else Watch((reader,), set())
-    return Watch((reader, *wider.readers), wider.seen)
+def _readers(reader: Reader | None, printed: tuple[str, ...]) -> tuple[Reader, ...]:
+    """Return the readers of a run's own: the caller's, and one that prints."""
+    own = () if reader is None else (reader,)
+    if not printed:
+        return own
+    deep = reader is not None and reader.subgraphs
+    return (*own, Reader((), frozenset(printed), deep, Printer()))
+
+
+def _watch(readers: tuple[Reader, ...], around: Task | None) -> Watch | None:
+    """Return who watches a run: its own readers, and those around it who want runs inside."""
+    wider = None
+    if around is not None and around.run.watch is not None:
+        wider = around.run.watch.inside(around.node.name, around.id, around.subs)
+    if wider is None or not readers:
+        return Watch(readers, set()) if readers else wider
+    return Watch((*readers, *wider.readers), wider.seen)
 
 
 class Run(NamedTuple):
@@ -75,6 +86,7 @@ class Run(NamedTuple):
     desk: Desk
     settings: Settings
     watch: Watch | None = None
+    keys: Keys = None
 
 
 class Runner:
@@ -103,6 +115,7 @@ class Runner:
         self.name = shape.name
         self.checkpointer = checkpointer
         self.store = store
+        self.bound: Config | None = None
         self._shelf = Shelf(shape, checkpointer) if checkpointer is not None else None
         self._clock = checkpointer.clock if checkpointer is not None else SystemClock()
 
@@ -111,80 +124,31 @@ class Runner:
         """Return the graph's nodes by name."""
         return self.shape.nodes
 
-    @overload
-    def invoke(
-        self, input: object, config: Config | None = None, *, version: Literal["v2"], **more: Any
-    ) -> GraphOutput: ...
-    @overload
-    def invoke(
-        self,
-        input: object,
-        config: Config | None = None,
-        *,
-        version: Literal["v1"] = "v1",
-        **more: Any,
-    ) -> Any: ...
-    def invoke(
-        self,
-        input: object,
-        config: Config | None = None,
-        *,
-        version: Version = "v1",
-        **more: Any,
-    ) -> Any:
-        """Run until the graph ends or waits for a human.
+    @property
+    def stream_channels(self) -> list[str] | str:
+        """Return the keys of the states that it gives out, the name of the one for a bare state."""
+        schema = self.shape.output
+        shown = [name for name in schema.channels if name not in schema.hidden]
+        return shown[0] if schema.form == "root" else shown
+
+    def with_config(self, config: Config | None = None, **more: object) -> Self:
+        """Return the same graph, whose runs have this config beneath what they are given.
 
         Args:
-            input: A state to begin with, a ``Command``, or None to go on where it stands.
-            config: ``{"configurable": {"thread_id": ..., "reviewer"?: ...}}``.
-            version: ``"v2"`` for a ``GraphOutput``, ``"v1"`` for a dict that also has
-                ``.value`` and ``.interrupts``.
-            **more: ``context`` (given to nodes as ``runtime.context``), ``interrupt_before``,
-                ``interrupt_after``, ``durability`` (every run is ``"sync"``), ``on_unknown``
-                (``"tell_model"`` lets new input close calls whose outcome is not known),
-                ``wait`` (seconds to wait where another run holds the thread, before ``Busy``).
-
-        Returns:
-            The output and what waits, see ``version``.
+            config: As for ``invoke``; maps inside it are joined key by key.
+            **more: Further keys of the config: ``with_config(recursion_limit=50)``.
 
         Raises:
-            HitlError: Wrong use; nothing has run then. Or what a node raised.
+            Misuse: A value is not of its type.
         """
-        check_version(version)
-        run = self._run(input, config, (), more)
-        parts = drive(run.steps, run.desk, run.settings.max_concurrency)
-        ending = exhaust(parts) if run.watch is None else self._telling(run, run.watch, parts)
-        return self._result(run, ending, version)
+        bound = joined(self.bound, {**(config or {}), **more})
+        read_config(bound, saved=False)
+        same = copy.copy(self)
+        same.bound = bound
+        return same
 
-    async def ainvoke(
-        self,
-        input: object,
-        config: Config | None = None,
-        *,
-        version: Version = "v1",
-        **more: Any,
-    ) -> Any:
-        """Run on an event loop; see ``invoke``.
-
-        Raises:
-            HitlError: Wrong use; nothing has run then. Or what a node raised.
-        """
-        from hitl.engine.adrive import adrive
-
-        check_version(version)
-        run = self._run(input, config, (), more)
-        parts = adrive(run.steps, run.desk, run.settings.max_concurrency)
-        ending: object = None
-        try:
-            async for part in parts:
-                ending = part
-                if run.watch is not None and not isinstance(part, Ending):
-                    told = self._told(run, part)
-                    await run.watch.atell(told.mode, told.data, told.waits)
-        finally:
-            await parts.aclose()
-        assert isinstance(ending, Ending)
-        return self._result(run, ending, version)
+    def _given(self, config: Config | None) -> Config | None:
+        return config if self.bound is None else joined(self.bound, config)
 
     def _telling(
         self, run: Run, watch: Watch, parts: Generator[tuple[str, object], None, Ending]
@@ -198,7 +162,7 @@ class Runner:
                     ending: Ending = stop.value
                     return ending
                 told = self._told(run, part)
-                watch.tell(told.mode, told.data, told.waits)
+                watch.tell(told)
         finally:
             parts.close()
 
@@ -207,26 +171,23 @@ class Runner:
         input: object,
         config: Config | None,
         modes: tuple[str, ...],
-        more: dict[str, Any],
+        more: RunOptions,
         updates: Sequence[Sequence[StateUpdate]] | None = None,
         *,
         reader: Reader | None = None,
     ) -> Run:
+        config = self._given(config)
         around = CURRENT.get()
         # A graph without a saver that runs inside a task joins the run of that task.
         outer = around if self.checkpointer is None else None
-        settings = read_config(config, saved=self.checkpointer is not None)
-        if settings.space and self.checkpointer is not None:
-            raise Misuse(
-                f"The config names {settings.space!r}, a run inside another one.",
-                hint="It can be looked at with get_state; it goes on with the outermost run.",
-            )
+        settings = self._settings(config)
         options = read_options(more)
         before = self.shape.before | stops(self.shape.nodes, options.before, "interrupt_before")
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
         if outer is None or not outer.run.journal.saved:
             self._check_saver(before or after)
-        watch = _watch(reader, around)
+        check_keys(options.keys, self.shape.channels)
+        watch = _watch(_readers(reader, options.printed), around)
         wanted = frozenset(modes) if watch is None else watch.modes.union(modes)
         if "checkpoints" in wanted and outer is None:
             self._check_checkpoints()
@@ -270,7 +231,28 @@ class Runner:
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
-        return Run(todo, desk, settings, watch)
+        return self._traced(Run(todo, desk, settings, watch, options.keys), facts)
+
+    def _settings(self, config: Config | None) -> Settings:
+        settings = read_config(config, saved=self.checkpointer is not None)
+        if settings.space and self.checkpointer is not None:
+            raise Misuse(
+                f"The config names {settings.space!r}, a run inside another one.",
+                hint="It can be looked at with get_state; it goes on with the outermost run.",
+            )
+        return settings
+
+    def _traced(self, run: Run, facts: RunFacts) -> Run:
+        """Return a run as it is, or one that tells a trace where somebody traces."""
+        trace = start_trace(self.name, facts.thread, facts.path)
+        if trace is None:
+            return run
+        from hitl.engine.tracing import traced
+
+        facts.trace = trace
+        if isinstance(run.desk.writer, Writer):
+            run.desk.writer.trace = trace
+        return run._replace(steps=traced(run.steps, trace))
 
     def _desk(self, outer: Task | None, settings: Settings, wait: float) -> tuple[Desk, bool]:
         """Return where a run reads and writes, and whether it goes on inside its outer task."""
@@ -311,7 +293,14 @@ class Runner:
     def _result(self, run: Run, ending: Ending, version: str) -> object:
         self._hold(run, ending)
         nested = isinstance(run.desk.writer, NestedWriter)
-        shown = result(self.shape, ending.standing, ending.interrupts, version, nested=nested)
+        shown = result(
+            self.shape,
+            ending.standing,
+            ending.interrupts,
+            version,
+            nested=nested,
+            keys=run.keys,
+        )
         self._keep(run, ending)
         return shown
 
@@ -329,7 +318,21 @@ class Runner:
         """Return what readers get of a part: no standing, which goes on changing."""
         mode, data = part
         if not isinstance(data, Standing):
+            if mode == "updates" and run.keys is not None and isinstance(data, dict):
+                data = {name: _narrowed(run.keys, name, one) for name, one in data.items()}
             return Told((), mode, data)
         if mode == "checkpoints":
-            return Told((), mode, checkpoint_part(self.shape, data, run.watch))
-        return Told((), mode, output(self.shape, data), interrupts(data))
+            shown = checkpoint_part(self.shape, data, run.watch)
+            return Told((), mode, shown, schema=self.shape.schema)
+        if run.keys is not None:
+            return Told((), mode, chosen(run.keys, data.values), interrupts(data))
+        return Told((), mode, output(self.shape, data), interrupts(data), self.shape.output)
+
+
+def _narrowed(keys: str | tuple[str, ...], name: str, written: object) -> object:
+    """Return what of an update has the keys that are wanted, None where nothing has."""
+    if name == INTERRUPT or not isinstance(written, dict):
+        return written
+    if isinstance(keys, str):
+        return written.get(keys)
+    return {key: written[key] for key in keys if key in written} or None

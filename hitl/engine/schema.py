@@ -47,13 +47,21 @@ class Schema:
     channels: Mapping[str, Channel]
     hidden: Mapping[str, Hidden]
 
+    @property
+    def typed(self) -> bool:
+        """Return whether the state is an instance of a class of its own, not a dict."""
+        return self.form in ("dataclass", "model")
+
     def build(self, values: Mapping[str, object]) -> object:
         """Return the state as a node gets it; lists, dicts and sets are the caller's own."""
-        if self.form == "dict":
-            return {name: own(values[name]) for name in self.channels if name in values}
         if self.form == "root":
             return own(values[ROOT]) if ROOT in values else None
-        known = {name: own(values[name]) for name in self.channels if name in values}
+        known: dict[str, object] = {}
+        for name in self.channels:  # a loop, since every task comes by here
+            if name in values:
+                known[name] = own(values[name])
+        if self.form == "dict":
+            return known
         if self.form == "model":
             return self.cls.model_validate(known)  # type: ignore[attr-defined]
         assert callable(self.cls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 from hitl.checkpoint import check_thread_id
 from hitl.errors import Misuse, NoThreadId
@@ -13,10 +13,14 @@ from hitl.ledger import check_reviewer, closest, near
 from hitl.values import parse_checkpoint_id
 
 __all__ = [
+    "Keys",
     "Modes",
     "Options",
+    "RunOptions",
     "Settings",
+    "check_keys",
     "check_version",
+    "joined",
     "read_config",
     "read_modes",
     "read_options",
@@ -24,9 +28,21 @@ __all__ = [
 
 Modes = str | Sequence[str]
 Names = Sequence[str] | str | None
+Keys = str | tuple[str, ...] | None
+"""Which keys of the state a caller wants: one by itself, some, or None for the output's."""
+
+Config = Mapping[str, object] | None
+
 _MODES = ("values", "updates", "messages", "custom", "checkpoints")
 
-_KNOWN = ("thread_id", "checkpoint_id", "checkpoint_ns", "pause_id", "reviewer")
+_KNOWN = (
+    "thread_id",
+    "checkpoint_id",
+    "checkpoint_ns",
+    "checkpoint_map",
+    "pause_id",
+    "reviewer",
+)
 _LIMIT = 1000
 
 
@@ -41,7 +57,7 @@ class Settings:
         reviewer: Who answers; None for an unnamed reviewer.
         limit: The most supersteps of a run.
         max_concurrency: The most tasks that run side by side.
-        metadata: What is kept with the input.
+        metadata: What is kept with the checkpoints that are written.
         space: The run inside a task that it names (``checkpoint_ns``), empty for the outermost.
     """
 
@@ -67,7 +83,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
         Misuse: A value is not of its type.
     """
     config = {} if config is None else config
-    if not isinstance(config, Mapping):
+    if type(config) is not dict and not isinstance(config, Mapping):
         raise Misuse(
             f"config is {type(config).__name__}, not a dict.",
             hint='Example: {"configurable": {"thread_id": "1"}}.',
@@ -75,7 +91,7 @@ def read_config(config: Mapping[str, object] | None, *, saved: bool) -> Settings
     place = config.get("configurable")
     if place is None:
         place = {}
-    if not isinstance(place, Mapping):
+    if type(place) is not dict and not isinstance(place, Mapping):
         raise Misuse('config["configurable"] must be a dict.')
     return Settings(
         _thread(config, place) if saved else "",
@@ -132,27 +148,44 @@ def _metadata(
     """Return the plain values that are kept with an input, the way the field keeps them."""
     found: dict[str, str | int | float | bool] = {}
     given = config.get("metadata") or {}
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise Misuse('config["metadata"] must be a dict.')
     for source in (given, place):
         for key, value in source.items():
-            reserved = key in _KNOWN or str(key).startswith("__")
+            reserved = key in _KNOWN or str(key).startswith(("__", "langgraph_"))
             if isinstance(value, str | int | float | bool) and not reserved:
                 found.setdefault(str(key), value)
     return found
 
 
+class RunOptions(TypedDict, total=False):
+    """The further keywords of a run; see ``CompiledStateGraph.invoke``."""
+
+    context: object
+    print_mode: str | Sequence[str]
+    output_keys: str | Sequence[str] | None
+    interrupt_before: Sequence[str] | str | None
+    interrupt_after: Sequence[str] | str | None
+    durability: Literal["sync", "async", "exit"] | None
+    debug: bool | None
+    on_unknown: Literal["refuse", "tell_model"]
+    wait: float
+
+
 class Options(NamedTuple):
-    """What a call says beside its config; see ``CompiledStateGraph.invoke``."""
+    """What a call says beside its config, read; see ``CompiledStateGraph.invoke``."""
 
     context: object = None
     before: Names = None
     after: Names = None
     unknown: Literal["refuse", "tell_model"] = "refuse"
     wait: float = 0.0
+    printed: tuple[str, ...] = ()
+    keys: Keys = None
 
 
-_OPTIONS = ("context", "interrupt_before", "interrupt_after", "durability", "on_unknown", "wait")
+_NO_OPTIONS = Options()
+_OPTIONS = tuple(RunOptions.__annotations__)
 
 
 def read_options(more: Mapping[str, object]) -> Options:
@@ -161,6 +194,8 @@ def read_options(more: Mapping[str, object]) -> Options:
     Raises:
         Misuse: One is unknown, or has a value that it cannot have.
     """
+    if not more:
+        return _NO_OPTIONS
     for key in more:
         if key not in _OPTIONS:
             raise Misuse(
@@ -181,7 +216,50 @@ def read_options(more: Mapping[str, object]) -> Options:
         _names(more, "interrupt_after"),
         "tell_model" if unknown == "tell_model" else "refuse",
         float(wait),
+        _printed(more),
+        _keys(more),
     )
+
+
+def _printed(more: Mapping[str, object]) -> tuple[str, ...]:
+    given = more.get("print_mode", ())
+    if not isinstance(given, str | Sequence):
+        raise Misuse(f"print_mode is {given!r}.", hint='Give a stream mode: print_mode="updates".')
+    return read_modes(given) or (("updates", "values") if more.get("debug") else ())
+
+
+def _keys(more: Mapping[str, object]) -> Keys:
+    given = more.get("output_keys")
+    if given is None or isinstance(given, str):
+        return given
+    if not isinstance(given, Sequence):
+        raise Misuse(f"output_keys is {given!r}.", hint="Give a key of the state, or a list.")
+    return tuple(map(str, given))
+
+
+def check_keys(keys: Keys, known: Mapping[str, object]) -> None:
+    """Refuse to give out keys that the state does not have.
+
+    Raises:
+        Misuse: It does not have one.
+    """
+    for key in (keys,) if isinstance(keys, str) else keys or ():
+        if key not in known:
+            raise Misuse(
+                f"output_keys names {key!r}, which is no key of the state.{near(key, known)}",
+                hint=f"Known keys: {', '.join(known)}.",
+            )
+
+
+def joined(bound: Config, given: Config) -> dict[str, object]:
+    """Return a config on top of another one: what it says itself counts more."""
+    whole: dict[str, object] = {**(bound or {}), **(given or {})}
+    for key in ("configurable", "metadata"):
+        parts = [one.get(key) for one in (bound or {}, given or {})]
+        maps = [dict(part) for part in parts if isinstance(part, Mapping)]
+        if len(maps) == 2:
+            whole[key] = maps[0] | maps[1]
+    return whole
 
 
 def _names(more: Mapping[str, object], key: str) -> Names:

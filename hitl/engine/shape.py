@@ -12,6 +12,7 @@ from hitl.engine.merge import Channel
 from hitl.engine.retry import RetryPolicy
 from hitl.engine.runtime import is_runtime
 from hitl.engine.schema import Schema
+from hitl.engine.standing import NO_ARG, Due
 from hitl.errors import Misuse
 from hitl.ledger import near
 from hitl.values import START
@@ -107,6 +108,8 @@ class Shape:
         prepare: Looks at the state and at what an input writes, and returns what to write
             instead; used by agents to answer calls that were given up.
         context: The class of a run's context, None for any.
+        folded: The channels that have a reducer.
+        ways: What follows each node: the tasks of its plain edges, and its conditional ones.
     """
 
     name: str
@@ -123,6 +126,19 @@ class Shape:
     signature: str = ""
     prepare: Prepare | None = None
     context: object = None
+    folded: frozenset[str] = frozenset()
+    ways: Mapping[str, tuple[tuple[Due, ...], tuple[Branch, ...]]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look up once what follows each node, rather than at every step."""
+        ways = {
+            name: (
+                tuple((target, NO_ARG) for target in self.edges.get(name, ())),
+                self.branches.get(name, ()),
+            )
+            for name in self.nodes
+        }
+        object.__setattr__(self, "ways", ways)
 
     def sign(self) -> str:
         """Return a hash over the names of nodes, edges and channels."""
@@ -143,9 +159,11 @@ def stops(
     Raises:
         Misuse: A name is no node's.
     """
+    if names is None:
+        return frozenset()
     if names == "*":
         return frozenset(nodes)
-    wanted = [names] if isinstance(names, str) else list(names or ())
+    wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in nodes or name == START:
             raise Misuse(

@@ -186,6 +186,8 @@ class Standing:
                 where a fork goes back behind them.
         """
         for record in self.records.values() if keep else ():
+            if not record.subs:
+                continue
             for key, inner in record.subs.items():
                 if key.startswith(KEPT):
                     inner.drop_records()

@@ -42,9 +42,10 @@ from hitl.engine.standing import Done, Due, Standing
 from hitl.engine.streaming import know_messages, whole_messages
 from hitl.engine.task import RunFacts, Task
 from hitl.engine.waits import delivered, has_lost, interrupts, ready, waiting
+from hitl.engine.wrote import Wrote
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
-from hitl.values import INTERRUPT, Command, Draft, ItemChange
+from hitl.values import INTERRUPT, Command, ItemChange
 
 __all__ = ["Steps", "steps"]
 
@@ -79,21 +80,27 @@ def steps(shape: Shape, request: Request, facts: RunFacts) -> Steps:
         going_on = False
         if standing.records:
             yield from ask_outcomes(standing, facts)
-        places = ready(standing)
+        places = ready(standing) if standing.records else range(len(standing.due))
         if not places:
             yield from _remind(standing, request)
             break
         if left == 0:
             raise _limit(request, standing)
         left -= 1
-        tasks = [_task(shape, standing, facts, place) for place in places]
+        tasks = _tasks(shape, standing, facts, places)
         yield Start(tasks)
-        last = yield from _settle(shape, tasks, standing, request, saved=facts.journal.saved)
+        if len(standing.due) == 1:
+            last = yield SETTLE
+            assert isinstance(last, list)
+        else:
+            last = yield from _settle(shape, tasks, standing, request, saved=facts.journal.saved)
         ran = standing.due
         ended = yield from _end_step(shape, standing, request, facts, tasks, last)
         if not ended:
-            if any(task.held for task in tasks) and has_lost(standing):
-                yield from ask_outcomes(standing, facts)  # a tool did not know either
+            held = frozenset(task.place for task in tasks if task.held)
+            if held and has_lost(standing):
+                # A tool did not know either; what siblings did is known, and committed below.
+                yield from ask_outcomes(standing, facts, places=held)
             yield from _leave(standing, request, tasks, last, saved=facts.journal.saved)
             break
         if standing.due and request.after and _meets(request.after, ran):
@@ -153,18 +160,15 @@ def _limit(request: Request, standing: Standing) -> GraphRecursionError:
     )
 
 
-def _task(shape: Shape, standing: Standing, facts: RunFacts, place: int) -> Task:
-    node, arg = standing.due[place]
-    return Task(
-        place,
-        shape.nodes[node],
-        arg,
-        standing.values,
-        standing.checkpoint,
-        standing.record(place),
-        facts,
-        standing.due,
-    )
+def _tasks(shape: Shape, standing: Standing, facts: RunFacts, places: Iterable[int]) -> list[Task]:
+    due, values, checkpoint = standing.due, standing.values, standing.checkpoint
+    tasks: list[Task] = []
+    for place in places:
+        node, arg = due[place]
+        record = standing.record(place)
+        task = Task(place, shape.nodes[node], arg, values, checkpoint, record, facts, due)
+        tasks.append(task)
+    return tasks
 
 
 def _settle(
@@ -177,14 +181,13 @@ def _settle(
         settled = yield SETTLE
         assert isinstance(settled, list)
         open_tasks -= len(settled)
-        if len(standing.due) > 1:
-            _refuse_clashes(shape, standing, settled)
+        _refuse_clashes(shape, standing, settled)
         uncommitted.extend(settled)
         if not open_tasks:
             return uncommitted
-        done = [task for task in uncommitted if _good(task)] if saved else ()
+        done = [task for task in uncommitted if task.good] if saved else ()
         if done:
-            uncommitted = [task for task in uncommitted if not _good(task)]
+            uncommitted = [task for task in uncommitted if not task.good]
             yield from commit_tasks(standing, "result", done, None)
             yield from _tell(request, done)
 
@@ -197,7 +200,7 @@ def _refuse_clashes(shape: Shape, standing: Standing, settled: Sequence[Task]) -
     new = [
         (task, keys)
         for task in sorted(settled, key=lambda task: task.place)
-        if _good(task)
+        if task.good
         and (keys := {key for key, _ in task.writes if shape.channels[key].reducer is None})
     ]
     if not new:
@@ -214,12 +217,8 @@ def _refuse_clashes(shape: Shape, standing: Standing, settled: Sequence[Task]) -
                 hint=f"Annotate it: {key}: Annotated[list, operator.add].",
                 key=key,
             )
-        if _good(task):
+        if task.good:
             written.update(dict.fromkeys(keys, task.node.name))
-
-
-def _good(task: Task) -> bool:
-    return task.error is None and not task.paused
 
 
 def _tell(request: Request, tasks: Iterable[Task]) -> Part:
@@ -227,7 +226,7 @@ def _tell(request: Request, tasks: Iterable[Task]) -> Part:
     if not request.modes:
         return
     for task in tasks:
-        if _good(task):
+        if task.good:
             if "messages" in request.modes:
                 for message, about in whole_messages(task):
                     yield Emit("messages", (message, about))
@@ -252,18 +251,28 @@ def _end_step(
 ) -> Generator[Effect, object, bool]:
     """Merge what all tasks wrote, and commit the superstep's end; return whether it has one."""
     for task in tasks:
-        if task.error is not None or task.paused:
+        if not task.good:
             return False
     due, left = standing.due, _left(standing, last)
     if left is None:
         return False
     moves = _moves(standing, last) if standing.items else {}
     try:
-        draft = _next(shape, standing, left, saved=facts.journal.saved)
+        changed = advance(shape, standing, left)
+        draft = None
+        if facts.journal.saved:
+            writes = {task.place: task.writes for task in last}
+            wrote = Wrote(writes, shape.folded, len(left) == 1)
+            told = standing.metadata != request.metadata
+            if told:
+                standing.metadata = dict(request.metadata)
+            draft = checkpoint_draft(standing, "step", changed, wrote=wrote, told=told)
     except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
         blame(last, error)
         return False
-    stop = not standing.due or _stops(request, due, standing.due)
+    stop = not standing.due or (
+        (request.before or request.after) and _stops(request, due, standing.due)
+    )
     if not standing.due and standing.items and not facts.nested:
         _sweep(standing, moves)
     yield from commit_draft(standing, draft, tuple(moves.values()), "release" if stop else None)
@@ -278,6 +287,8 @@ def _end_step(
 
 def _left(standing: Standing, last: Sequence[Task]) -> list[tuple[str, Done]] | None:
     """Return what every task of the superstep leaves, None where one has not finished."""
+    if len(standing.due) == 1:
+        return [(standing.due[0][0], last[0].done())]
     finished = {task.place: task.done() for task in last}
     if len(finished) < len(standing.due):
         for place, record in standing.records.items():
@@ -303,14 +314,6 @@ def _stops(request: Request, ran: Iterable[Due], due: Iterable[Due]) -> bool:
     return (bool(request.after) and _meets(request.after, ran)) or (
         bool(request.before) and _meets(request.before, due)
     )
-
-
-def _next(
-    shape: Shape, standing: Standing, left: Sequence[tuple[str, Done]], *, saved: bool
-) -> Draft | None:
-    """Let a standing become the next one; return the entry that says so, if there is a log."""
-    changed = advance(shape, standing, left)
-    return checkpoint_draft(standing, "step", changed) if saved else None
 
 
 _SWEEP = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from hitl.values import INTERRUPT
 __all__ = [
     "Form",
     "MessageWriter",
+    "Printer",
     "checkpoint_part",
     "get_stream_writer",
     "know_messages",
@@ -59,7 +61,7 @@ class MessageWriter:
             Left: A reader has left.
         """
         self._watch.seen.add(id)
-        self._watch.tell("messages", (piece, self._about))
+        self._watch.tell(Told((), "messages", (piece, self._about)))
 
     async def aput(self, piece: object, id: str) -> None:
         """Tell a piece of the message with this id, without blocking the event loop.
@@ -68,7 +70,7 @@ class MessageWriter:
             Left: A reader has left.
         """
         self._watch.seen.add(id)
-        await self._watch.atell("messages", (piece, self._about))
+        await self._watch.atell(Told((), "messages", (piece, self._about)))
 
     def end(self, id: str, whole: object) -> None:
         """Tell that no more pieces come of the message with this id: it is whole, or None.
@@ -76,7 +78,7 @@ class MessageWriter:
         Raises:
             Left: A reader has left.
         """
-        self._watch.tell("message_ends", (id, whole))
+        self._watch.tell(Told((), "message_ends", (id, whole)))
 
 
 def message_writer() -> MessageWriter | None:
@@ -123,9 +125,9 @@ class Form(NamedTuple):
 
     def shown(self, told: Told) -> object:
         """Return a part in this form."""
-        ns, mode, data, waits = told
+        ns, mode, data, waits, _ = told
         if self.version == "v2":
-            part: dict[str, object] = {"type": mode, "ns": ns, "data": data}
+            part: dict[str, object] = {"type": mode, "ns": ns, "data": _typed(told)}
             if mode == "values":
                 part["interrupts"] = waits
             return part
@@ -134,6 +136,35 @@ class Form(NamedTuple):
         if self.single:
             return (ns, data) if self.subgraphs else data
         return (ns, mode, data) if self.subgraphs else (mode, data)
+
+
+def _typed(told: Told) -> object:
+    """Return what is told, with a state that has a class of its own as an instance of it."""
+    schema, data = told.schema, told.data
+    if schema is None or not schema.typed or not isinstance(data, dict):
+        return data
+    if told.mode == "values":
+        return schema.build(data)
+    if data["metadata"]["source"] == "input":
+        return data  # nothing has run that could have made it whole
+    return {**data, "values": schema.build(data["values"])}
+
+
+class Printer:
+    """Prints what happens in a run, for whoever looks for a fault."""
+
+    full = False
+
+    def put(self, told: Told) -> None:
+        """Print a part: the tasks around it, its mode, what it says."""
+        place = [f"[{'|'.join(told.ns)}]"] if told.ns else []
+        data = told.data
+        if told.waits:
+            data = {**(data if isinstance(data, dict) else {}), INTERRUPT: told.waits}
+        sys.stdout.write(" ".join([*place, f"[{told.mode}]", f"{data}\n"]))
+
+    async def room(self) -> None:
+        """Do nothing: there is always room."""
 
 
 def read_form(stream_mode: Modes, version: str, *, subgraphs: bool = False) -> Form:

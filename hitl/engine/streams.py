@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hitl.engine.drive import drive
 from hitl.engine.effects import Ending
 from hitl.engine.running import Run, Runner, Version
-from hitl.engine.settings import Modes, read_config, read_options
+from hitl.engine.settings import Modes, RunOptions, read_config, read_options
 from hitl.engine.streaming import Form, read_form
 from hitl.engine.watch import Reader, Told
 from hitl.values import Config
@@ -33,7 +33,7 @@ class Streams(Runner):
         stream_mode: Modes = "updates",
         subgraphs: bool = False,
         version: Version = "v1",
-        **more: Any,
+        **more: Unpack[RunOptions],
     ) -> Generator[Any, None, None]:
         """Run, and yield what happens as it happens.
 
@@ -67,7 +67,7 @@ class Streams(Runner):
         stream_mode: Modes = "updates",
         subgraphs: bool = False,
         version: Version = "v1",
-        **more: Any,
+        **more: Unpack[RunOptions],
     ) -> AsyncGenerator[Any, None]:
         """Run on an event loop, and yield what happens as it happens; see ``stream``.
 
@@ -84,7 +84,12 @@ class Streams(Runner):
             await parts.aclose()
 
     def stream_events(
-        self, input: object, config: Config | None = None, *, version: str = "v3", **more: Any
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        version: str = "v3",
+        **more: Unpack[RunOptions],
     ) -> RunStream:
         """Return a run to be read by what it holds: its messages, its values, its pauses.
 
@@ -103,12 +108,17 @@ class Streams(Runner):
         from hitl.engine.fold import check_events
 
         check_events(version, more)
-        read_config(config, saved=self.checkpointer is not None)
+        read_config(self._given(config), saved=self.checkpointer is not None)
         read_options(more)
         return RunStream(lambda form: self._stream(input, config, form, more))
 
     async def astream_events(
-        self, input: object, config: Config | None = None, *, version: str = "v3", **more: Any
+        self,
+        input: object,
+        config: Config | None = None,
+        *,
+        version: str = "v3",
+        **more: Unpack[RunOptions],
     ) -> AsyncRunStream:
         """Return a run to be read on an event loop; see ``stream_events``.
 
@@ -119,14 +129,14 @@ class Streams(Runner):
         from hitl.engine.fold import check_events
 
         check_events(version, more)
-        read_config(config, saved=self.checkpointer is not None)
+        read_config(self._given(config), saved=self.checkpointer is not None)
         read_options(more)
         return AsyncRunStream(lambda form: self._astream(input, config, form, more))
 
     # Driving ----------------------------------------------------------------------------------
 
     def _stream(
-        self, input: object, config: Config | None, form: Form, more: dict[str, Any]
+        self, input: object, config: Config | None, form: Form, more: RunOptions
     ) -> Generator[Any, None, None]:
         if not form.early:
             return self._parts(self._run(input, config, form.modes, more), form)
@@ -157,14 +167,14 @@ class Streams(Runner):
                     return
                 told = self._told(run, part)
                 if run.watch is not None:
-                    run.watch.tell(told.mode, told.data, told.waits)
+                    run.watch.tell(told)
                 if told.mode in form.modes:
                     yield form.shown(told)
         finally:
             parts.close()  # a stream that is left early gives the lease back
 
     async def _astream(
-        self, input: object, config: Config | None, form: Form, more: dict[str, Any]
+        self, input: object, config: Config | None, form: Form, more: RunOptions
     ) -> AsyncGenerator[Any, None]:
         if form.early:
             from hitl.engine.achannel import AsyncChannel, aearly
@@ -194,7 +204,7 @@ class Streams(Runner):
                     return
                 told = self._told(run, part)
                 if run.watch is not None:
-                    await run.watch.atell(told.mode, told.data, told.waits)
+                    await run.watch.atell(told)
                 yield told
         finally:
             await parts.aclose()

@@ -15,6 +15,7 @@ from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import Runtime
 from hitl.engine.shape import Branch, Injects, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record, Standing
+from hitl.engine.trace import RunTrace
 from hitl.engine.watch import Watch
 from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
@@ -61,6 +62,7 @@ class RunFacts:
         standing: Where the run stands; tasks look only for the runs inside them.
         sleep: Waits before a node is tried again; None for this machine's own time.
         watch: Who reads what happens in it, None where nobody does.
+        trace: Its trace, None where nobody traces.
     """
 
     shape: Shape
@@ -77,6 +79,7 @@ class RunFacts:
     standing: Standing | None = None
     sleep: Callable[[float], None] | None = None
     watch: Watch | None = None
+    trace: RunTrace | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -136,6 +139,11 @@ class Task:
         return self.asked is not None or self.held
 
     @property
+    def good(self) -> bool:
+        """Return whether it has neither failed nor paused."""
+        return self.error is None and self.asked is None and not self.held
+
+    @property
     def id(self) -> str:
         """Return the task's id, which follows from its position."""
         return derive(self.run.salt, "task", self.checkpoint, self.node.name, self.place)
@@ -163,19 +171,19 @@ class Task:
         }
         return {name: have[what] for name, what in injects}
 
-    def finish(self, value: object) -> list[Branch]:
+    def finish(self, value: object) -> tuple[Branch, ...]:
         """Take what the node returned; return the branches that are still to be asked."""
-        if self.paused:
+        if self.asked is not None or self.held:
             self.swallowed = True
-            return []
+            return ()
         if self.error is not None:
             raise self.error  # it was swallowed; the record decides
         self.raw = value
         shape = self.run.shape
         self.writes, self.goto = read_return(shape, self.node, value, nested=self.run.nested)
-        for target in shape.edges.get(self.node.name, ()):
-            self.goto.append((target, NO_ARG))
-        return list(shape.branches.get(self.node.name, ()))
+        goto, branches = shape.ways[self.node.name]
+        self.goto += goto
+        return branches
 
     def ask_branch(self, branch: Branch) -> object:
         """Call a branch's path function on the state as the task leaves it."""

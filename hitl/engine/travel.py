@@ -129,6 +129,7 @@ def _superstep(
     else:
         changed, kept = yield from _written(shape, facts, standing, authors, updates)
     standing.source, standing.signature = kind, shape.signature
+    standing.metadata = dict(request.metadata)
     drafts = [checkpoint_draft(standing, kind, changed, fork=fork, closed=closing)]
     if kept:
         standing.records = {place: Record(done=done) for place, done in kept.items()}

@@ -23,7 +23,7 @@ from hitl.values import (
     iso,
 )
 
-__all__ = ["config_of", "fits", "output", "result", "snapshot", "values_of"]
+__all__ = ["chosen", "config_of", "fits", "output", "result", "snapshot", "values_of"]
 
 
 def config_of(thread: str, seq: int, pause: int = 0, *, space: str = "") -> Config:
@@ -59,6 +59,13 @@ def output(shape: Shape, standing: Standing) -> object:
     return values_of(shape.output, standing.values, hidden=False)
 
 
+def chosen(keys: str | tuple[str, ...], values: Mapping[str, object]) -> object:
+    """Return the values of some keys, or the one of a key that is wanted by itself."""
+    if isinstance(keys, str):
+        return own(values.get(keys))
+    return {key: own(values[key]) for key in keys if key in values}
+
+
 def result(
     shape: Shape,
     standing: Standing,
@@ -66,18 +73,19 @@ def result(
     version: str,
     *,
     nested: bool = False,
+    keys: str | tuple[str, ...] | None = None,
 ) -> GraphOutput | Output | object:
     """Return a run's result in the form that the caller asked for."""
-    value = output(shape, standing)
+    value = output(shape, standing) if keys is None else chosen(keys, standing.values)
     config = None
     if standing.thread and not nested:  # a run inside a task has no place of its own
         pause = standing.pause if waits else 0
         config = config_of(standing.thread, standing.checkpoint, pause)
     if version == "v2":
-        if shape.output.form in ("dataclass", "model"):
+        if shape.output.typed and keys is None:
             value = shape.output.build(standing.values)
         return GraphOutput(value, waits, config)
-    if shape.output.form == "root" and not waits and not isinstance(value, dict):
+    if not waits and not isinstance(value, dict):
         return value
     return Output(value, waits, config)
 
@@ -95,8 +103,8 @@ def snapshot(
     Args:
         shape: The graph; None where it is not known, as of one that a function calls.
         standing: The thread at the checkpoint.
-        past: Whether the thread has gone on since: then everything that was due and asked
-            there is shown, in place of what is left of it.
+        past: Whether everything that was due and asked there is shown, with the values that a
+            fork would begin from, in place of what is left of it now.
         inside: Whether a task shows where the run inside it stands, not only its config.
         space: Of a run inside a task: the tasks around it.
     """
@@ -116,10 +124,10 @@ def snapshot(
         next=tuple(open_tasks),
         config=config_of(standing.thread, standing.checkpoint, space=space),
         metadata={
+            **standing.metadata,
             "source": standing.source,
             "step": standing.step,
             "parents": {},
-            **standing.metadata,
         },
         created_at=iso(standing.at),
         parent_config=config_of(standing.thread, before, space=space) if before else None,

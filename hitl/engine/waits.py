@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hitl.engine.standing import Asked, Intent, Record, Standing
 from hitl.errors import OutcomeUnknown
@@ -96,8 +96,6 @@ def ready(standing: Standing, items: Items | None = None) -> list[int]:
         standing: Where a run stands.
         items: The thread's live items; the standing's own where None.
     """
-    if not standing.records:
-        return list(range(len(standing.due)))
     known = standing.items if items is None else items
     return [
         place
@@ -117,15 +115,18 @@ def _is_ready(record: Record, items: Items) -> bool:
 
 
 def outcome_asks(
-    standing: Standing, at: float, path: str = ""
+    standing: Standing, at: float, path: str = "", places: Collection[int] | None = None
 ) -> tuple[dict[int, list[Asked]], list[ItemChange]]:
     """Return the questions to put for calls whose outcome is not known, by place.
 
-    With them go the changes of items: the new items, and the lost calls' own.
+    Where places are given, only calls of the tasks there are asked about. With the questions go
+    the changes of items: the new items, and the lost calls' own.
     """
     asked: dict[int, list[Asked]] = {}
     changes: list[ItemChange] = []
     for place, record in standing.records.items():
+        if places is not None and place not in places:
+            continue
         for key, intent in lost(record):
             question, items = _outcome(standing, place, key, intent, at, path)
             asked.setdefault(place, []).append(question)

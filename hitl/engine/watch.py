@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from hitl.engine.schema import Schema
 from hitl.values import Interrupt
 
 __all__ = ["EARLY", "Left", "Namespace", "Reader", "Sink", "Told", "Watch"]
@@ -27,12 +28,21 @@ class Left(BaseException):
 
 
 class Told(NamedTuple):
-    """One thing that happened in a run."""
+    """One thing that happened in a run.
+
+    Attributes:
+        ns: Where, seen from the reader's own run.
+        mode: What kind of thing.
+        data: It.
+        waits: What waits for a human, where the state is told.
+        schema: The class of the state that is told, if it is told whole.
+    """
 
     ns: Namespace
     mode: str
     data: object
     waits: tuple[Interrupt, ...] = ()
+    schema: Schema | None = None
 
 
 class Sink(Protocol):
@@ -109,27 +119,27 @@ class Watch:
         )
         return Watch(readers, self.seen) if readers else None
 
-    def tell(self, mode: str, data: object, waits: tuple[Interrupt, ...] = ()) -> None:
-        """Tell everybody who wants to know.
+    def tell(self, told: Told) -> None:
+        """Tell everybody who wants to know; each reader sees it from where it stands.
 
         Raises:
             Left: A reader has left.
         """
         for reader in self.readers:
-            if mode in reader.modes:
-                reader.sink.put(Told(reader.ns, mode, data, waits))
+            if told.mode in reader.modes:
+                reader.sink.put(told._replace(ns=reader.ns))
 
-    async def atell(self, mode: str, data: object, waits: tuple[Interrupt, ...] = ()) -> None:
+    async def atell(self, told: Told) -> None:
         """Tell everybody who wants to know, without blocking the event loop.
 
         Raises:
             Left: A reader has left.
         """
         for reader in self.readers:
-            if mode in reader.modes:
+            if told.mode in reader.modes:
                 if reader.sink.full:
                     await reader.sink.room()
-                reader.sink.put(Told(reader.ns, mode, data, waits))
+                reader.sink.put(told._replace(ns=reader.ns))
 
     def write(self, data: object) -> None:
         """Write to the ``custom`` stream.
@@ -137,7 +147,7 @@ class Watch:
         Raises:
             Left: A reader has left.
         """
-        self.tell("custom", data)
+        self.tell(Told((), "custom", data))
 
     def paced(self, fn: Callable[[], object]) -> Callable[[], object]:
         """Return a node's call whose coroutine goes on only when its readers have caught up.

@@ -11,11 +11,12 @@ import threading
 from collections.abc import Sequence
 from typing import Literal
 
-from hitl.checkpoint import Checkpointer, activate, new_owner, retire
+from hitl.checkpoint import Checkpointer, activate, log_moves, new_owner, retire
 from hitl.engine.effects import Append
 from hitl.engine.journal import Entries, TaskJournal
 from hitl.engine.keeper import keep, let_go
 from hitl.engine.standing import Intent
+from hitl.engine.trace import RunTrace
 from hitl.errors import HitlError, NoCheckpointer, Stale
 from hitl.values import LIVE, RUN_KINDS, Commit, Draft, Item, ItemChange, Json, Receipt
 
@@ -27,6 +28,7 @@ class NoJournal:
 
     saved = False
     blocking = False
+    holds = False
 
     def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
         """Do nothing."""
@@ -71,9 +73,15 @@ class Writer(TaskJournal):
         self.born = 0.0
         self.fence: int | None = None
         self.items: dict[str, Item] = {}
+        self.trace: RunTrace | None = None
         self._owner = ""
         self._closed = False
         self._lock = threading.Lock()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the thread's lease is still to be given back."""
+        return self.fence is not None
 
     def append(self, effect: Append) -> Receipt:
         """Commit what the stepper wants committed together.
@@ -145,6 +153,10 @@ class Writer(TaskJournal):
         self.fence = None if lease == "release" else receipt.fence
         if lease == "acquire" and self.fence is not None:
             keep(self)
+        if items:
+            log_moves(items)
+            if self.trace is not None:
+                self.trace.moved(items)
         return receipt
 
     def renew(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hitl.checkpoint import Checkpointer, check_store
+from hitl.checkpoint import Checkpointer, check_store, log_moves
 from hitl.errors import Conflict, Misuse, Stale, UnknownId
 from hitl.inbox.grants import Grants
 from hitl.ledger import check_reviewer, decisions, entries_of, overdue, progress
@@ -172,3 +172,4 @@ class Inbox:
 
     def _commit(self, thread: str, changes: Sequence[ItemChange]) -> None:
         self.store.append(Commit(thread, entries_of(changes), tuple(changes)))
+        log_moves(changes)

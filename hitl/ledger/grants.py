@@ -1,6 +1,8 @@
 """Answers that are remembered: what a reviewer may wish for, and what becomes of it.
 
-``rules["grants"]`` is ``{"scope", "ttl", "uses"}``, the most that a grant may be. A grant is
+``rules["grants"]`` is ``{"scope", "ttl", "uses"}``, the most that a grant may be; what it stands
+and falls with are ``rules["policy"]`` (``{"id", "rules"}``), ``rules["schema_hash"]`` and
+``rules["tool_version"]``. A grant is
 kept as an item of kind ``grant`` on the thread where it was given, in the very commit that
 decides the call, so that neither is there without the other. Its ``interrupt`` is a key made of
 all that must be the same for it to count: policy, rules, the tool's schema and version, and the
@@ -9,7 +11,7 @@ tool or the whole call. One that was given under other rules has another key: it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from typing import cast
@@ -24,7 +26,7 @@ from hitl.values import Grant, GrantScope, Item, ItemChange, Json, derive, finge
 __all__ = ["grant_keys", "granted", "read_grant", "read_wish", "revoke", "spend"]
 
 _SCOPES: tuple[GrantScope, ...] = ("same_args", "same_tool")
-_FACTS = ("policy_id", "rule_ids", "schema_hash", "tool_version")
+_FACTS = ("policy", "schema_hash", "tool_version")
 
 
 def read_wish(item: Item, given: object) -> dict[str, Json]:
@@ -90,13 +92,22 @@ def _too_much(
 def grant_keys(asked: Ask | Item) -> dict[GrantScope, str]:
     """Return the keys of the grants that would let a call go on, by scope."""
     name = asked.subject.get("name") if isinstance(asked.subject, dict) else None
-    facts: list[Json] = [asked.rules.get(key) for key in _FACTS]
-    if isinstance(facts[1], list):
-        facts[1] = sorted(facts[1], key=str)
+    policy, rules = _policy(asked.rules)
+    facts: list[Json] = [policy, [*sorted(rules)]]
+    facts += [asked.rules.get(key) for key in ("schema_hash", "tool_version")]
     return {
         "same_args": fingerprint("grant", ["same_args", asked.fingerprint, *facts]),
         "same_tool": fingerprint("grant", ["same_tool", name, *facts]),
     }
+
+
+def _policy(rules: Mapping[str, Json]) -> tuple[str, list[str]]:
+    """Return the id of the policy that asked, and those of its rules."""
+    said = rules.get("policy")
+    if not isinstance(said, dict):
+        return "", []
+    ids = said.get("rules")
+    return str(said.get("id") or ""), [str(id) for id in ids] if isinstance(ids, list) else []
 
 
 def granted(item: Item) -> ItemChange | None:
@@ -141,6 +152,7 @@ def read_grant(item: Item) -> Grant:
     shown, rules = item.subject, item.rules
     if item.kind != "grant" or not isinstance(shown, dict) or item.deadline is None:
         raise Broken(f"Item {item.id} is no grant.", item=item.id)
+    policy, ids = _policy(rules)
     return Grant(
         id=item.id,
         thread=item.thread,
@@ -153,8 +165,8 @@ def read_grant(item: Item) -> Grant:
         until=item.deadline,
         by=str(shown["by"]),
         fingerprint=item.fingerprint,
-        policy_id=str(rules.get("policy_id") or ""),
-        rule_ids=tuple(map(str, cast(Sequence[Json], rules.get("rule_ids") or ()))),
+        policy_id=policy,
+        rule_ids=tuple(ids),
         schema_hash=str(rules.get("schema_hash") or ""),
         tool_version=str(rules.get("tool_version") or ""),
         revoked=item.state == "withdrawn",

@@ -78,6 +78,12 @@ def cast(item: Item, decision: Decision) -> ItemChange | None:
         NotAllowed: They may not say so.
     """
     needs = _requirements(item.rules)
+    if decision.by is None and (needs or "grant" in decision.payload):
+        raise NotAllowed(
+            f"Item {item.id} takes no such decision of an unnamed reviewer.",
+            hint="Say who decides: by=, config['configurable']['reviewer'], or --by.",
+            item=item.id,
+        )
     if not needs:
         return in_time(move(item, "decide", decision))
     since = _entitled(item, needs, decision)
@@ -101,14 +107,7 @@ def _entitled(item: Item, needs: Sequence[_Requirement], decision: Decision) -> 
     Raises:
         NotAllowed: They may not, at the time of their decision.
     """
-    who = decision.by
-    if who is None:
-        raise NotAllowed(
-            f"Item {item.id} takes no decision of an unnamed reviewer.",
-            hint="Say who decides: by=, config['configurable']['reviewer'], or --by.",
-            item=item.id,
-        )
-    yes = decision.type not in _NO
+    who, yes = decision.by, decision.type not in _NO
     if yes and item.rules.get("requester") is None and any(one.not_requester for one in needs):
         raise NotAllowed(
             f"Item {item.id} must not be approved by whoever asked for it, and that is not known.",

@@ -1,5 +1,6 @@
 """Floor 4: which calls wait for a human. Needs values and errors only; does no I/O."""
 
+from hitl.policy.cases import Case, failing_cases, read_cases
 from hitl.policy.changes import Change, diff
 from hitl.policy.config import InterruptOnConfig
 from hitl.policy.explain import Explanation
@@ -42,6 +43,7 @@ __all__ = [
     "Action",
     "ActionRequest",
     "ApproveDecision",
+    "Case",
     "Change",
     "DeadlineRule",
     "EditDecision",
@@ -67,8 +69,10 @@ __all__ = [
     "VerdictEffect",
     "compile_glob",
     "diff",
+    "failing_cases",
     "literal_prefix",
     "pattern_anchor",
+    "read_cases",
     "search_within",
     "starter",
     "strictest",

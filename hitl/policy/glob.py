@@ -209,6 +209,8 @@ def _matcher(steps: list[_Step], separators: str) -> Matcher:
         return prefix.__eq__
     suffix = _fixed(steps[: len(prefix) - 1 : -1])[::-1]
     middle = steps[len(prefix) : len(steps) - len(suffix)]
+    if middle == [_Step("deep")] and not suffix:
+        return lambda text: text.startswith(prefix)
     if middle == [_Step("deep")]:
         return _between(prefix, suffix, "")
     if middle == [_Step("star")]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 from hitl.values import Json
 
@@ -171,10 +171,9 @@ def _argv(wanted: Json) -> Test:
 
 
 def _sql(wanted: Json) -> Test:
-    from hitl.policy.sql import sql_is
+    from hitl.policy.sql import compile_sql
 
-    what: Literal["read", "write"] = "read" if wanted == "read" else "write"
-    return lambda value: sql_is(value, what)
+    return compile_sql("read" if wanted == "read" else "write")
 
 
 def _list(value: Json) -> list[Json]:

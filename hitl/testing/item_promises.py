@@ -10,7 +10,7 @@ import pytest
 from hitl.checkpoint import Checkpointer, verify
 from hitl.errors import Conflict
 from hitl.testing.store_case import StoreCase, an_item, approve, step
-from hitl.values import Commit, Item, ItemChange
+from hitl.values import Commit, Decision, Item, ItemChange, ManualClock
 
 __all__ = ["ItemPromises"]
 
@@ -26,6 +26,58 @@ class ItemPromises(StoreCase):
         change = approve(item)
         store.append(Commit("t", (step(kind="decide"),), (change,)))
         assert store.items(ids=[item.id]) == [change.item]
+
+    def test_votes_and_a_deadline_come_back_as_they_were(self, store: Checkpointer) -> None:
+        """They are kept with the item, in the order of the votes."""
+        votes = (Decision("approve", {}, "ann", 1.5), Decision("edit", {"x": [1]}, "bob", 2.5))
+        item = replace(an_item(1), votes=votes, deadline=1_000_000_123.456)
+        store.append(Commit("t", (), (ItemChange(item),)))
+        assert store.items() == [item] == list(store.load("t").items.values())
+        fewer = replace(item, votes=votes[:1], version=2, deadline=None)
+        store.append(Commit("t", (), (ItemChange(fewer, (1, "pending")),)))
+        assert store.items() == [fewer]
+
+    def test_a_change_is_made_only_within_its_time(
+        self, store: Checkpointer, clock: ManualClock
+    ) -> None:
+        """The store's clock says so inside the transaction: from a time on, before another."""
+        item, start = an_item(1), clock.now()
+        store.append(Commit("t", (step(kind="pause"),), (ItemChange(item),)))
+        change = approve(item)._replace(within=(start + 10, start + 20))
+        for wound, in_time in ((0, False), (9.5, False), (10.5, False), (-0.5, True)):
+            clock.advance(wound)  # to 0, 9.5, 20 and 19.5 seconds
+            if in_time:
+                store.append(Commit("t", (step(kind="decide"),), (change,)))
+                continue
+            with pytest.raises(Conflict) as caught:
+                store.append(Commit("t", (step(kind="decide"),), (change,)))
+            assert caught.value.fields["item"] == item
+        assert store.items() == [change.item]
+        assert store.load("t").mark.seq == 2
+
+    def test_items_are_listed_by_their_deadline(self, store: Checkpointer) -> None:
+        """What is due by a time is found, and nothing without a deadline."""
+        times = (None, 30.0, 10.0, 20.0)
+        items = [replace(an_item(n), deadline=at) for n, at in enumerate(times, 1)]
+        store.append(Commit("t", (), tuple(map(ItemChange, items))))
+
+        def due(at: float, **by: object) -> list[Item]:
+            return store.items(due=at, **by)  # type: ignore[arg-type]
+
+        assert due(9.9) == []
+        assert due(20.0) == [items[2], items[3]]
+        assert due(float("inf"), states=["pending"]) == items[1:]
+        assert due(float("inf"), states=["decided"]) == []
+        assert due(float("inf"), states=["pending"], limit=1, after=(2.0, items[1].id)) == [
+            items[2]
+        ]
+
+    def test_grants_are_listed_by_their_state(self, store: Checkpointer) -> None:
+        """A remembered answer is an item that a run has nothing to do with."""
+        kept = replace(an_item(1), kind="grant", state="granted", deadline=5.0)
+        store.append(Commit("t", (), (ItemChange(kept), ItemChange(an_item(2)))))
+        assert store.items(states=["granted"]) == [kept] == store.items(ids=[kept.interrupt])
+        assert list(store.load("t").items) == [an_item(2).id]
 
     def test_a_stored_item_cannot_be_changed_from_outside(self, store: Checkpointer) -> None:
         """Neither what was given nor what was read is the stored item itself."""

@@ -59,10 +59,14 @@ class _Unusual(Exception):
 
 def _copy(value: object) -> Json:
     """Return a copy of what has exactly JSON's own types; twice as fast as by way of text."""
+    if type(value) is dict:
+        copy: dict[str, Json] = {}
+        for key, inner in value.items():  # names and short texts, nearly always
+            name = key if type(key) is str and key.isascii() else _whole(key)
+            copy[name] = inner if type(inner) is str and inner.isascii() else _copy(inner)
+        return copy
     if type(value) is str:
         return _whole(value)
-    if type(value) is dict:
-        return {_whole(key): _copy(inner) for key, inner in value.items()}
     if type(value) is list:
         return [_copy(inner) for inner in value]
     if value is None or type(value) is bool:

@@ -18,7 +18,7 @@ FLOORS_WITHOUT_ANY = (
 )  # fmt: skip
 MAY_SAY_ANY = {
     "hitl.engine.ask": "`interrupt` returns whatever a human answers",
-    "hitl.engine.running": "results of graphs whose types only their users know",
+    "hitl.engine.invoking": "results of graphs whose types only their users know",
     "hitl.engine.streams": "parts of graphs whose types only their users know",
     "hitl.values.call": "arguments that a model proposes",
     "hitl.values.snapshot": "a result whose type only the graph's user knows",

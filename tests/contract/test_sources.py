@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hitl import NotAllowed, ScriptedModel
+from hitl import AIMessage, NotAllowed, ScriptedModel
 
 HERE = Path(__file__).parent
 MIGRATION = (HERE.parents[1] / "docs" / "migration.md").read_text(encoding="utf-8")
@@ -276,13 +277,61 @@ def test_the_articles_three_settings(article):
     assert middleware.interrupt_on == article.names["interrupt_on"]
 
 
-@pytest.mark.parametrize(("path", "waits"), [("/prod/a", True), ("/dev/a", False)])
-def test_the_articles_dangerous_paths(article, path, waits):
-    call = {"name": "write_file", "args": {"file_path": path}}
-    article.names["model"] = ScriptedModel([{"tool_calls": [call]}, "Done."])
-    article.run("dangerous paths", "respond to an interrupt")
+def writes(path: str) -> dict:
+    return {"name": "write_file", "args": {"file_path": path, "content": "new"}}
+
+
+@pytest.mark.parametrize(
+    ("example", "path", "waits"),
+    [
+        ("dangerous paths", "/prod/a", True),
+        ("dangerous paths", "/dev/a", False),
+        ("outside the workspace", "/etc/a", True),
+        ("outside the workspace", "/workspace/a", False),
+    ],
+)
+def test_the_articles_predicates_over_paths(article, example, path, waits):
+    article.names["model"] = ScriptedModel([{"tool_calls": [writes(path)]}, "Done."])
+    article.run(example, "respond to an interrupt")
+    result = article.names["result"]
+    assert bool(result.interrupts) == waits
+    assert ("files" not in result.value or not result.value["files"]) == waits
+
+
+@pytest.mark.parametrize(("path", "waits"), [("/secrets/key", True), ("/notes", False)])
+def test_the_articles_secret_folder(article, tmp_path, monkeypatch, path, waits):
+    from hitl import Command
+
+    monkeypatch.chdir(tmp_path)
+    article.names["model"] = ScriptedModel([{"tool_calls": [writes(path)]}, "Done."])
+    article.run("secret folder", "respond to an interrupt")
     assert bool(article.names["result"].interrupts) == waits
-    assert article.ran == ([] if waits else [("write_file", path)])
+    assert (tmp_path / path[1:]).exists() != waits
+    if waits:
+        agent, config = article.names["agent"], article.names["config"]
+        yes = Command(resume={"decisions": [{"type": "approve"}]})
+        agent.invoke(yes, config=config, version="v2")
+    assert (tmp_path / path[1:]).read_text(encoding="utf-8") == "new"
+
+
+def test_the_articles_sub_agent_asks_where_the_main_agent_does_not(article):
+    read: Any = {"name": "read_file", "args": {"file_path": "/a"}, "id": "1"}
+    sent = {"description": "read /a", "subagent_type": "file-manager"}
+    turn = AIMessage("", tool_calls=[read, {"name": "task", "args": sent, "id": "2"}])
+
+    def model(messages):
+        main = not str(messages[0].content).startswith("You manage files.")
+        if messages[-1].type == "tool":
+            return "Done."
+        return turn if main else AIMessage("", tool_calls=[read])
+
+    article.names["model"] = model
+    article.run("overriding sub-agent", "respond to an interrupt")
+    (interrupt,) = article.names["result"].interrupts
+    (request,) = interrupt.value["action_requests"]
+    assert request["name"] == "read_file"
+    (item,) = article.names["agent"].checkpointer.items()
+    assert item.path == "tools/file-manager/HumanInTheLoopMiddleware.after_model"
 
 
 @pytest.mark.models
@@ -308,6 +357,6 @@ def test_the_articles_smallest_program(article, chat_server, monkeypatch, capsys
 
 
 def test_every_example_is_run():
-    run = set(re.findall(r'"([a-z ]+)"', Path(__file__).read_text(encoding="utf-8")))
-    assert len(BLOCKS) == 17
+    run = set(re.findall(r'"([a-z -]+)"', Path(__file__).read_text(encoding="utf-8")))
+    assert len(BLOCKS) == 20
     assert not BLOCKS.keys() - run - {"streaming"}  # which C17 runs

@@ -22,8 +22,10 @@ from hitl import (
     SqliteSaver,
     ToolRuntime,
     create_agent,
+    create_deep_agent,
     tool,
 )
+from hitl.agent import ModelInput
 from hitl.errors import HitlError
 
 CONFIG = {"configurable": {"thread_id": "t"}}
@@ -57,7 +59,7 @@ class DyingSaver(SqliteSaver):
         return receipt
 
 
-def agent(saver: SqliteSaver, oracle: Path, order: dict[str, Any]) -> Any:
+def pay_tool(oracle: Path, order: dict[str, Any]) -> Any:
     @tool(effect=order.get("effect", "effect"))
     def pay(amount: int, runtime: ToolRuntime) -> str:
         """Pay."""
@@ -74,10 +76,48 @@ def agent(saver: SqliteSaver, oracle: Path, order: dict[str, Any]) -> Any:
                 fcntl.flock(lock, fcntl.LOCK_EX)
         return f"paid {amount}"
 
+    return pay
+
+
+def paying(amount: int) -> dict[str, Any]:
+    return {"tool_calls": [{"name": "pay", "args": {"amount": amount}, "id": "1"}]}
+
+
+def agent(saver: SqliteSaver, oracle: Path, order: dict[str, Any]) -> Any:
+    pay = pay_tool(oracle, order)
+    if order.get("deep"):
+        return deep_agent(saver, oracle, pay)
     gate = HumanInTheLoopMiddleware({"pay": True}, interrupt_mode=order.get("mode", "batched"))
-    calls = [{"name": "pay", "args": {"amount": 5}, "id": "1"}]
-    model = ScriptedModel([{"tool_calls": calls}, "done"])
+    model = ScriptedModel([paying(5), "done"])
     return create_agent(model, [pay], middleware=[gate], checkpointer=saver)
+
+
+def deep_agent(saver: SqliteSaver, oracle: Path, pay: Any) -> Any:
+    """Return an agent that sends out two sub-agents; each turn of theirs is written down."""
+
+    def worker(name: str, amount: int) -> Any:
+        script = ScriptedModel([paying(amount), f"{name} paid"])
+
+        def model(messages: list[Any]) -> Any:
+            with oracle.with_name("asked.txt").open("a") as file:
+                file.write(f"{name} {len(messages)}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            return script.generate(ModelInput(tuple(messages), (), {}))
+
+        about = {"name": name, "description": name, "system_prompt": name}
+        return {**about, "model": model}
+
+    tasks = [
+        {"name": "task", "args": {"description": "pay", "subagent_type": name}} for name in "ab"
+    ]
+    return create_deep_agent(
+        ScriptedModel([{"tool_calls": tasks}, "done"]),
+        [pay],
+        subagents=[worker("a", 5), worker("b", 6)],
+        interrupt_on={"pay": True},
+        checkpointer=saver,
+    )
 
 
 def answer(store: str, oracle: Path, order: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +138,8 @@ def answer(store: str, oracle: Path, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    SqliteSaver(":memory:").close()  # loads what is loaded on first use
+    # Loads what is loaded on first use.
+    deep_agent(SqliteSaver(":memory:"), Path(), pay_tool(Path(), {}))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones
     for line in sys.stdin:
         order = json.loads(line)

@@ -328,6 +328,55 @@ def test_a_static_pause_shows_what_is_due_and_asks_nothing(hand, store, config):
         hand.invoke(app, Command(resume=1), config)
 
 
+def test_any_answer_lets_a_static_pause_go_on(hand, store, config):
+    app = fan(a=says("a")).compile(store, interrupt_before=["a"])
+    hand.invoke(app, {}, config)
+    with pytest.raises(Misuse):  # but not one that is meant for a question
+        hand.invoke(app, Command(resume={"0" * 32: "yes"}), config)
+    result = hand.invoke(app, Command(resume="yes", update={"n": 9}), config)
+    assert result == {"log": ["a"], "n": 9}
+    with pytest.raises(NothingWaiting):
+        hand.invoke(app, Command(resume="yes"), config)
+
+
+def test_an_answer_at_a_static_pause_reaches_no_question_behind_it(hand, store, config):
+    app = fan(a=asks("a")).compile(store, interrupt_before=["a"])
+    hand.invoke(app, {}, config)
+    result = hand.invoke(app, Command(resume="unseen"), config)
+    assert [one.value for one in result.interrupts] == ["a"]
+    assert hand.invoke(app, Command(resume="seen"), config)["log"] == [("a", "seen")]
+
+
+def test_an_answer_to_a_failed_thread_is_refused(hand, store, config):
+    def fails(state):
+        raise KeyError("no")
+
+    app = fan(a=fails).compile(store)
+    with pytest.raises(KeyError):
+        hand.invoke(app, {}, config)
+    with pytest.raises(NothingWaiting):
+        hand.invoke(app, Command(resume="yes"), config)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_goto_runs_beside_what_waits(hand, store, config, static):
+    ran = []
+
+    def says_so(state):
+        ran.append("x")
+        return {"log": ["x"]}
+
+    graph = StateGraph(Log).add_node("a", asks("a")).add_node("x", says_so).add_edge(START, "a")
+    graph.add_conditional_edges("a", lambda state: END, ["x", END])
+    app = graph.compile(store, interrupt_before=["a"] if static else None)
+    hand.invoke(app, {}, config)
+    result = hand.invoke(app, Command(goto=["x", "a"]), config)
+    assert (ran, [one.value for one in result.interrupts]) == (["x"], ["a"])
+    assert hand.state(app, config).next == ("a",)
+    assert hand.invoke(app, Command(resume=1), config)["log"] == [("a", 1), "x"]
+    assert hand.invoke(app, Command(goto="x"), config)["log"] == [("a", 1), "x", "x"]
+
+
 # Streams -------------------------------------------------------------------------------------
 
 
@@ -386,7 +435,7 @@ def test_an_error_keeps_the_siblings_results_and_only_the_failed_node_runs_again
     assert "'b'" in caught.value.__notes__[0]
     state = hand.state(graph.compile(store), config)
     assert state.next == ("b",)
-    assert [task.error for task in state.tasks] == [None, "RuntimeError: no luck", None]
+    assert [task.error for task in state.tasks] == [None, "RuntimeError('no luck')", None]
     assert state.values["log"] == ["good", "good"]
     broken[0] = False
     assert hand.invoke(graph.compile(store), None, config)["log"] == ["good", "bad", "good"]
@@ -430,7 +479,7 @@ def test_a_failing_reducer_and_a_failing_path_function_leave_the_step_before(han
     with pytest.raises(ZeroDivisionError):
         hand.invoke(app, {}, config)
     assert hand.state(app, config).next == ("a",)
-    assert hand.state(app, config).tasks[0].error == "ZeroDivisionError: join"
+    assert hand.state(app, config).tasks[0].error == "ZeroDivisionError('join')"
 
     def route(state):
         raise LookupError("which way")

@@ -100,7 +100,7 @@ def test_the_last_error_is_raised_and_is_the_only_one_on_record(hand, saver, con
     with pytest.raises(Flaky):
         hand.invoke(graph, {"log": []}, config)
     assert attempts == [1, 2]
-    assert hand.state(graph, config).tasks[0].error == "Flaky: not now"
+    assert hand.state(graph, config).tasks[0].error == "Flaky('not now')"
     kinds = [entry.kind for entry in saver.load("t").entries]
     assert kinds == ["input", "result"]
 
