@@ -287,7 +287,7 @@ def stricter_or_equal(one, other):
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(documents, st.lists(calls, min_size=1, max_size=8))
 def test_the_fast_judge_says_what_reading_top_to_bottom_says(document, some_calls):
     policy = policy_of(document)

@@ -137,7 +137,7 @@ def test_any_bytes_end_in_a_text_or_one_clear_error(raw):
         told_of(error)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(mutated())
 def test_a_changed_file_ends_in_a_policy_or_one_clear_error_in_json_as_in_yaml(document):
     try:
@@ -152,7 +152,7 @@ def test_a_changed_file_ends_in_a_policy_or_one_clear_error_in_json_as_in_yaml(d
     assert (one is None) == (other is None) or "e+" in text
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(mutated())
 def test_the_schema_says_of_a_files_form_what_the_reader_says(document):
     try:
