@@ -1,14 +1,12 @@
 """The policy file as strict models: which keys there are and what may stand under each.
 
-Owns the form only, and the JSON Schema that is made of it. What must hold between parts (a
-group that exists, ids that differ) is the compiler's matter. Loaded when a file is read.
+Owns the form only. What must hold between parts (a group that exists, ids that differ) is the
+compiler's matter. Loaded when a file is read.
 """
 
 from __future__ import annotations
 
-import re
-from math import isfinite
-from typing import Annotated, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -16,113 +14,57 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PlainValidator,
     StrictBool,
     StrictStr,
-    ValidationError,
-    WithJsonSchema,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
-from hitl.policy.config import unlike
-from hitl.policy.finding import Finding, refuse
-from hitl.policy.marked import Marked, Path
-from hitl.values import Json
+from hitl.policy.field_types import (
+    Count,
+    Duration,
+    Effect,
+    Name,
+    Names,
+    NamesOrNone,
+    Number,
+    Positive,
+    Scalar,
+    different,
+    unique,
+)
 
 __all__ = [
     "ConditionGroup",
     "Conditions",
+    "DeadlineDoc",
     "Document",
+    "EditDoc",
+    "ExamplesDoc",
+    "GrantsDoc",
     "OperatorsDoc",
+    "ReviewersDoc",
     "RuleDoc",
-    "read_document",
 ]
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
-
-T = TypeVar("T")
-
-
-def _duration(value: object) -> float:
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("wanted a time such as 90s, 30m, 24h or 7d")
-    return float(int(match[1]) * _SECONDS[match[2]])
-
-
-def _number(value: object) -> int | float:
-    if type(value) is int or (type(value) is float and isfinite(value)):
-        return value
-    raise ValueError("wanted a number")
-
-
-def _scalar(value: object) -> str | int | float | bool | None:
-    if value is None or type(value) in (str, bool):
-        return value  # type: ignore[return-value]
-    try:
-        return _number(value)
-    except ValueError:
-        raise ValueError("wanted a text, a number, true, false or null") from None
-
-
-def _count(value: object) -> int:
-    if type(value) is int and 0 <= value <= 2**53:
-        return value
-    raise ValueError("wanted a whole number from 0 on")
-
-
-def _positive(value: object) -> int:
-    if type(value) is int and 1 <= value <= 1_000_000:
-        return value
-    raise ValueError("wanted a whole number from 1 to 1000000")
-
-
-def _different(values: list[T]) -> list[T]:
-    seen: list[tuple[type, T]] = []
-    kinds = {(type(value), repr(value)) for value in values}
-    if len(kinds) < len(values):
-        for value in values:
-            if (type(value), value) in seen:
-                raise ValueError(f"{value!r} stands twice")
-            seen.append((type(value), value))
-    return values
-
-
-def _schema(kind: Json, **more: Json) -> WithJsonSchema:
-    return WithJsonSchema({"type": kind, **more})
-
-
-Duration: TypeAlias = Annotated[
-    float,
-    PlainValidator(_duration),
-    _schema("string", pattern=r"^[1-9][0-9]{0,5}[smhd]$"),
-]
-Number: TypeAlias = Annotated[int | float, PlainValidator(_number), _schema("number")]
-Scalar: TypeAlias = Annotated[
-    str | int | float | bool | None,
-    PlainValidator(_scalar),
-    _schema(["string", "number", "boolean", "null"]),
-]
-Count: TypeAlias = Annotated[
-    int, PlainValidator(_count), _schema("integer", minimum=0, maximum=2**53)
-]
-Positive: TypeAlias = Annotated[
-    int, PlainValidator(_positive), _schema("integer", minimum=1, maximum=1_000_000)
-]
-Name: TypeAlias = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-_unique = Field(min_length=1, json_schema_extra={"uniqueItems": True})
-Names: TypeAlias = Annotated[list[Name], AfterValidator(_different), _unique]
-Effect: TypeAlias = Literal["allow", "ask", "deny"]
-
 
 _SOME: dict[str, JsonValue] = {"minProperties": 1}
 _RESERVED = ("any", "all", "not")
 
 
+def _nothing_blank(data: object) -> object:
+    """Refuse keys without a value: a ``where:`` that was left blank must not match everything."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if value is None and key not in ("eq", "contains"):
+            raise ValueError(f"the key {key!r:.80} has no value")
+    return data
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _blank(cls, data: object) -> object:
+        return _nothing_blank(data)
 
 
 class WithinDoc(_Part):
@@ -190,6 +132,11 @@ class Conditions(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_SOME)
     __pydantic_extra__: dict[str, OperatorsDoc]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _blank(cls, data: object) -> object:
+        return _nothing_blank(data)
+
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if not self.__pydantic_extra__ and not self.model_fields_set:
@@ -204,14 +151,14 @@ class Conditions(BaseModel):
 class EditDoc(_Part):
     """What an edit may change: the fields it may, and those that stay as they are."""
 
-    fields: Annotated[list[Name], AfterValidator(_different)] | None = None
-    keep: Annotated[list[Name], AfterValidator(_different)] = []
+    fields: NamesOrNone | None = None
+    keep: NamesOrNone = []
 
 
 class ReviewersDoc(_Part):
     """Who may say yes."""
 
-    any_of: Annotated[list[Name], AfterValidator(_different)] = []
+    any_of: NamesOrNone = []
     need: Positive = 1
     not_requester: StrictBool = False
 
@@ -222,7 +169,7 @@ class DeadlineDoc(_Part):
     after: Duration
     then: Literal["reject"] = "reject"
     escalate_at: Duration | None = None
-    to: Annotated[list[Name], AfterValidator(_different)] = []
+    to: NamesOrNone = []
 
 
 class GrantsDoc(_Part):
@@ -249,11 +196,15 @@ class RuleDoc(_Part):
     effect: Effect
     where: Conditions | None = None
     unless: Conditions | None = None
-    decisions: Annotated[
-        list[Literal["approve", "edit", "reject", "respond"]] | None,
-        AfterValidator(lambda value: value and _different(value)),
-        _unique,
-    ] = None
+    decisions: (
+        Annotated[
+            list[Literal["approve", "edit", "reject", "respond"]],
+            AfterValidator(different),
+            unique,
+            Field(min_length=1),
+        ]
+        | None
+    ) = None
     edit: EditDoc | None = None
     reviewers: ReviewersDoc | None = None
     deadline: DeadlineDoc | None = None
@@ -281,72 +232,3 @@ class Document(_Part):
     roots: dict[Name, Name | RootDoc] = {}
     groups: dict[Name, Names] = {}
     rules: list[RuleDoc] = []
-
-
-def read_document(marked: Marked) -> Document:
-    """Return a document in its checked form.
-
-    Raises:
-        BadPolicy: Something in it has another form; every such place is listed.
-    """
-    try:
-        document = Document.model_validate(marked.data)
-    except ValidationError as error:
-        told: dict[tuple[str, str], Finding] = {}
-        for detail in error.errors(include_url=False):
-            finding = _finding(detail, marked)
-            told.setdefault((finding.place, finding.message), finding)
-        refuse(marked.name, [*marked.problems, *told.values()])
-        raise
-    refuse(marked.name, marked.problems)
-    return document
-
-
-def _finding(detail: ErrorDetails, marked: Marked) -> Finding:
-    """Return what pydantic found, in our words, with its line."""
-    path = detail["loc"]
-    kind = detail["type"]
-    if kind == "extra_forbidden":
-        hint = unlike(str(path[-1]), _keys_beside(path))
-        return marked.error(path, f"The key {path[-1]!r:.80} is not known.", hint)
-    if kind == "missing":
-        return marked.error(path[:-1], f"The key {path[-1]!r} is missing.")
-    while path and path not in marked.lines:  # a key's own place, or a part of a union
-        path = path[:-1]
-    if kind == "literal_error" and isinstance(detail["input"], str):
-        words = re.findall("'([^']*)'", detail["ctx"]["expected"])
-        return marked.error(
-            path, f"{detail['input']!r:.80} is not known here.", unlike(detail["input"], words)
-        )
-    told = detail["msg"].removeprefix("Value error, ")
-    return marked.error(path, f"{told[:1].upper()}{told[1:]}; it is {_short(detail['input'])}.")
-
-
-def _keys_beside(path: Path) -> list[str]:
-    """Return the keys that may stand where an unknown one does."""
-    if len(path) == 1:
-        model: type[BaseModel] = Document
-    elif len(path) == 3:
-        model = RuleDoc
-    elif path[2] in _PARTS_OF_RULES:
-        model = _PARTS_OF_RULES[str(path[2])]
-    else:
-        model = OperatorsDoc
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-_PARTS_OF_RULES: dict[str, type[BaseModel]] = {
-    "edit": EditDoc,
-    "reviewers": ReviewersDoc,
-    "deadline": DeadlineDoc,
-    "grants": GrantsDoc,
-    "examples": ExamplesDoc,
-}
-
-
-def _short(value: object) -> str:
-    if isinstance(value, BaseModel | dict):
-        return "a map"
-    if isinstance(value, list):
-        return "a list"
-    return "empty" if value is None else f"{value!r:.60}"

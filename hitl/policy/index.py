@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from hitl.policy.condition import Args, Condition, parse_pointer, value_at
-from hitl.policy.glob import literal_prefix
 from hitl.policy.operators import MISSING, fold
 from hitl.policy.rule import Rule
 
@@ -194,8 +193,13 @@ def _exact(condition: Condition) -> bool:
     """Return whether a look-up finds just what the condition matches, among ASCII texts."""
     wanted = condition.wanted
     if condition.operator == "glob" and isinstance(wanted, str):
-        return wanted.isascii() and wanted == f"{literal_prefix(wanted)}**"
+        return wanted.isascii() and wanted == f"{_start(wanted)}**"
     return repr(wanted).isascii()
+
+
+def _start(pattern: str) -> str:
+    """Return what stands before a glob's first wildcard: whatever matches begins with it."""
+    return pattern[: next((at for at, char in enumerate(pattern) if char in "*?[{"), None)]
 
 
 def _key(condition: Condition) -> tuple[str, str, str]:
@@ -204,11 +208,10 @@ def _key(condition: Condition) -> tuple[str, str, str]:
 
 def _best(rule: Rule, frequency: Counter[tuple[str, str, str]]) -> Condition | None:
     """Return the condition by which to look a rule up: one that few others share."""
-    return min(
-        _plain(rule),
-        key=lambda c: (frequency[_key(c)], _ORDER[_family(c)[0]], c.cost),
-        default=None,
-    )
+    plain = _plain(rule)
+    if len(plain) < 2:
+        return plain[0] if plain else None
+    return min(plain, key=lambda c: (frequency[_key(c)], _ORDER[_family(c)[0]], c.cost))
 
 
 def _family(condition: Condition) -> tuple[str, str]:
@@ -220,7 +223,7 @@ def _family(condition: Condition) -> tuple[str, str]:
             return ("same", "text")
         if all(type(value) in (int, float) for value in values):
             return ("same", "number")
-    elif operator == "prefix" or (operator == "glob" and literal_prefix(fold(str(wanted)))):
+    elif operator == "prefix" or (operator == "glob" and _start(fold(str(wanted)))):
         return ("starts", "text")
     elif operator == "suffix":
         return ("ends", "text")
@@ -255,7 +258,7 @@ def _keys(condition: Condition) -> set[Key]:
     wanted = condition.wanted
     values = cast("list[Key]", wanted if isinstance(wanted, list) else [wanted])
     if condition.operator == "glob":
-        return {literal_prefix(fold(str(values[0])))}
+        return {_start(fold(str(values[0])))}
     return {fold(value) if isinstance(value, str) else value for value in values}
 
 

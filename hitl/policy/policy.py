@@ -93,7 +93,7 @@ class Policy:
             Misuse: A library that it needs is not installed.
         """
         from hitl.policy.compiling import compile_rules
-        from hitl.policy.document import read_document
+        from hitl.policy.document_reading import read_document
         from hitl.policy.finding import refuse
         from hitl.policy.reading import read_text
 

@@ -113,6 +113,8 @@ def _read_json(text: str, builder: Builder) -> None:
 
 
 def _json_scalar(lexeme: str, line: int, builder: Builder) -> Json:
+    if lexeme[0] == '"' and lexeme.isascii() and "\\" not in lexeme:
+        return lexeme[1:-1]  # what most of a file is, at a tenth of the time
     value: Json = json.loads(lexeme)
     if isinstance(value, float):
         if value in (float("inf"), float("-inf")):

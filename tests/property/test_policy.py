@@ -17,7 +17,7 @@ from hitl.policy.layer import FileLayer
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}
 NAMES = ["a", "b", "c"]
-TEXTS = ["", "x", "xy", "xyz", "y", "/x/y", "/x/z", "ｘ", "x\u200b", "ﬁ", "fi", "1"]
+TEXTS = ["", "x", "xy", "xyz", "y", "/x/y", "/x/z", "\uff58", "x\u200b", "ﬁ", "fi", "1"]
 NUMBERS = [0, 1, 2, 5, 1.0, 2.5, -1, 2**70]
 VALUES = [*TEXTS, *NUMBERS, True, False, None, [], ["x"], [1, "xy"], {}, {"d": "x"}, float("nan")]
 TOOLS = ["pay", "fs.read", "fs.write", "other"]
@@ -33,7 +33,7 @@ operators = st.one_of(
     st.fixed_dictionaries({"prefix": texts}),
     st.fixed_dictionaries({"suffix": texts}),
     st.fixed_dictionaries({"contains": scalars}),
-    st.fixed_dictionaries({"glob": st.sampled_from(["x*", "/x/*", "**", "x", "ｘ*", "?"])}),
+    st.fixed_dictionaries({"glob": st.sampled_from(["x*", "/x/*", "**", "x", "\uff58*", "?"])}),
     st.fixed_dictionaries({"gt": numbers}),
     st.fixed_dictionaries({"ge": numbers, "lt": numbers}),
     st.fixed_dictionaries({"le": numbers}),
@@ -165,8 +165,8 @@ def holds(operator, wanted, value):
         if kind(value) == "text":
             near = [w for w in wanted if kind(w) == "text"]
             exact = value in near
-            same = (looks(value) in map(looks, near)) == exact
-            return None if not near or not same else exact
+            agree = (looks(value) in map(looks, near)) == exact
+            return None if not near or not agree else exact
         if value is None or all(w is None for w in wanted):
             return (
                 None
@@ -225,7 +225,7 @@ def argument(args, pointer, asked):
 
 
 def group(args, conditions):
-    truths = []
+    truths: list = []
     for pointer, asked in conditions.items():
         if not isinstance(args, dict):
             truths.append(None)
@@ -264,13 +264,17 @@ def naive(document, call):
     said = [rule["effect"] for rule in voting]
     if not known:
         said.append(document.get("unknown_tool", "deny"))
-    top = max(said, key=RANK.get, default=document.get("default", "ask"))
+    top = max(said, key=RANK.__getitem__, default=document.get("default", "ask"))
     deciding = [rule for rule in voting if rule["effect"] == top]
     if top != "ask":
         return top, {rule["id"] for rule in deciding}, ()
     offers = [rule.get("decisions", DECISIONS) for rule in deciding]
     allowed = tuple(word for word in DECISIONS if all(word in offer for offer in offers))
     return ("ask" if allowed else "deny"), {rule["id"] for rule in deciding}, allowed
+
+
+def judged(policy, call):
+    return policy.judge(call)
 
 
 def told(verdict):
@@ -283,7 +287,7 @@ def stricter_or_equal(one, other):
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(documents, st.lists(calls, min_size=1, max_size=8))
 def test_the_fast_judge_says_what_reading_top_to_bottom_says(document, some_calls):
     policy = policy_of(document)
@@ -336,7 +340,7 @@ def test_a_layer_only_tightens_and_layers_have_no_order(first, second, third, ca
 def test_the_unknown_never_allows(document, call):
     # Whatever the values are, where there are no arguments nothing can be told.
     policy = policy_of(document)
-    blind = policy.judge({**call, "args": None})
+    blind = judged(policy, dict(call, args=None))
     for rule in document["rules"]:
         if rule["id"] in blind.rules and blind.effect == "allow":
             assert "where" not in rule

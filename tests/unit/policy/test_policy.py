@@ -39,6 +39,10 @@ def call(name, **args):
     return {"name": name, "args": args, "id": "c1"}
 
 
+def listed(error):
+    return error.fields["findings"]
+
+
 @pytest.fixture(scope="module")
 def policy():
     return Policy.from_text(PAY, name="pay.yaml")
@@ -113,7 +117,7 @@ def test_a_file_that_is_not_there_is_told_of(tmp_path):
 def test_all_errors_are_listed_with_their_lines():
     with pytest.raises(BadPolicy) as caught:
         Policy.from_text("hitl_policy: 1\nrulez: []\ndefault: aks\n", name="p.yaml")
-    found = {(f.line, f.place) for f in caught.value.fields["findings"]}
+    found = {(f.line, f.place) for f in listed(caught.value)}
     assert found == {(2, "rulez"), (3, "default")}
     assert "Did you mean 'rules'?" in str(caught.value)
     assert "p.yaml:3" in str(caught.value)
