@@ -125,9 +125,10 @@ def bare(scale: Scale) -> list[Figure]:
 def _by_hand(rules: Sequence[Rule]) -> Callable[[Call], bool]:
     names = {rule.tool for rule in rules if not rule.under and "*" not in rule.tool}
     starts = tuple(rule.tool[:-1] for rule in rules if rule.tool.endswith("*"))
-    paths = {rule.tool: () for rule in rules if rule.under}
-    for tool in paths:
-        paths[tool] = tuple(rule.under for rule in rules if rule.under and rule.tool == tool)
+    paths = {
+        tool: tuple(rule.under for rule in rules if rule.under and rule.tool == tool)
+        for tool in {rule.tool for rule in rules if rule.under}
+    }
 
     def asks(call: Call) -> bool:
         return (

@@ -17,6 +17,7 @@ _ROWS = 200
 
 def show_findings(screen: Screen, findings: Sequence[Finding], more: dict[str, Json]) -> None:
     """Print findings; ``more`` goes into the document beside them."""
+    findings = sorted(findings, key=lambda one: (one.file, one.line))
     shown: list[Json] = [
         {
             "level": one.level,
