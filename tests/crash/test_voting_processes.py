@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hitl.checkpoint import SqliteSaver, verify
+from hitl.inbox import Inbox
 from hitl.ledger import Ask, items_of
-from hitl.values import Commit, Draft, ItemChange
+from hitl.values import Commit, Draft, ItemChange, ManualClock
 
 PROGRAM = Path(__file__).with_name("voter.py")
 ITEMS = 12
@@ -22,8 +23,8 @@ def voters(tmp_path):
     children: list[subprocess.Popen[str]] = []
 
     def start(*people):
-        for name, now in people:
-            command = [sys.executable, str(PROGRAM), str(tmp_path / "t.db"), name, str(now)]
+        for name, now, *when in people:
+            command = [sys.executable, str(PROGRAM), str(tmp_path / "t.db"), name, str(now), *when]
             child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -85,3 +86,39 @@ def test_at_the_deadline_a_call_is_decided_or_expired_and_never_both(voters, tmp
         assert {item.state for item in items} <= {"decided", "expired"}
         assert kinds.count("decide") == len(decided)
         assert kinds.count("expire") == ITEMS - len(decided)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_vote_of_a_process_that_dies_is_there_whole_or_not_at_all(voters, tmp_path, when):
+    id = put(tmp_path / "t.db", reviewers=[{"need": 2}])[0]
+    assert voters(("ann", 1, when))(id) == [""], "it was killed before it could say anything"
+    with SqliteSaver(tmp_path / "t.db") as store:
+        desk = Inbox(store)
+        item = desk.get(id)
+        assert [vote.by for vote in item.votes] == (["ann"] if when == "after" else [])
+        assert len(store.entries("t")) == 1 + len(item.votes)
+        assert desk.decide(id, {"type": "approve"}, by="ann").state == "pending"
+        assert desk.decide(id, {"type": "approve"}, by="bob").state == "decided"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_expires_while_a_process_dies_is_expired_or_waits_for_the_next(voters, tmp_path, when):
+    id = put(tmp_path / "t.db", deadline={"after": 10})[0]
+    assert voters(("sweep", 10, when))(id) == [""]
+    with SqliteSaver(tmp_path / "t.db", clock=ManualClock(10)) as store:
+        done = ITEMS - len(Inbox(store).pending())
+        assert done == (1 if when == "after" else 0)
+        assert len(Inbox(store).sweep()) == ITEMS - done
+        assert all(item.state == "expired" for item in store.items(thread="t"))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_that_dies_beside_a_use_loses_it_at_the_most(voters, tmp_path, when):
+    limit = {"scope": "same_args", "ttl": 3600, "uses": 3}
+    id = put(tmp_path / "t.db", grants=limit)[0]
+    with SqliteSaver(tmp_path / "t.db", clock=ManualClock(1)) as store:
+        Inbox(store).decide(id, {"type": "approve", "grant": {}}, by="ann")
+    assert voters(("use", 2, when))(id) == [""]
+    with SqliteSaver(tmp_path / "t.db", clock=ManualClock(3)) as store:
+        (grant,) = Inbox(store).grants.list()
+        assert grant.left == (2 if when == "after" else 3)
