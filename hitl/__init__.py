@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         Busy,
         Conflict,
         EmptyInputError,
+        Expired,
         GraphRecursionError,
         HitlError,
         InvalidUpdateError,
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
         UnknownId,
         WrongAnswer,
     )
-    from hitl.inbox import Inbox
+    from hitl.inbox import Grants, Inbox
     from hitl.policy import (
         Action,
         ActionRequest,
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
         END,
         START,
         Command,
+        Grant,
         GraphOutput,
         Interrupt,
         Overwrite,
@@ -190,6 +192,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "Busy",
         "Conflict",
         "EmptyInputError",
+        "Expired",
         "GraphRecursionError",
         "HitlError",
         "InvalidUpdateError",
@@ -209,7 +212,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "UnknownId",
         "WrongAnswer",
     ),
-    "hitl.inbox": ("Inbox",),
+    "hitl.inbox": ("Grants", "Inbox"),
     "hitl.policy": (
         "Action",
         "ActionRequest",
@@ -228,6 +231,7 @@ _FLOORS: dict[str, tuple[str, ...]] = {
         "END",
         "START",
         "Command",
+        "Grant",
         "GraphOutput",
         "Interrupt",
         "Overwrite",
@@ -267,9 +271,12 @@ __all__ = [
     "Conflict",
     "EditDecision",
     "EmptyInputError",
+    "Expired",
     "FilesystemBackend",
     "FilesystemPermission",
     "Gate",
+    "Grant",
+    "Grants",
     "GraphOutput",
     "GraphRecursionError",
     "HITLRequest",

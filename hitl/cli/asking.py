@@ -14,7 +14,7 @@ from hitl.cli.deciding import decide, edited, read_answer, read_arguments
 from hitl.cli.looking import print_item
 from hitl.cli.screen import Screen
 from hitl.cli.session import UNNAMED
-from hitl.errors import Conflict, HitlError, Stale, StoreFailed, UnknownId
+from hitl.errors import Conflict, Expired, HitlError, Stale, StoreFailed, UnknownId
 from hitl.inbox import Inbox
 from hitl.ledger import progress
 from hitl.values import Item, Json
@@ -89,8 +89,8 @@ class Asker:
                 settled = self._decide(item, word)
             except StoreFailed:
                 raise
-            except (Conflict, Stale, UnknownId) as error:
-                # Someone else, or the thread, was faster: there is nothing to ask any more.
+            except (Conflict, Expired, Stale, UnknownId) as error:
+                # Somebody else, the thread or the deadline was faster: nothing is left to ask.
                 self._screen.error(error.message, error.hint)
                 return isinstance(error, Conflict)
             except HitlError as error:

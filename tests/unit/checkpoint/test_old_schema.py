@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from hitl import HumanInTheLoopMiddleware, ScriptedModel, create_agent, tool
-from hitl.checkpoint import SqliteSaver, verify
+from hitl.checkpoint import (
+    InMemorySaver,
+    SqliteSaver,
+    export_thread,
+    import_threads,
+    verify,
+)
 from hitl.checkpoint.tables import VERSION
 from hitl.inbox import Inbox
 
@@ -57,3 +64,16 @@ def test_a_thread_that_waited_under_the_first_schema_goes_on(old):
         output = agent.invoke(None, {"configurable": {"thread_id": "paused"}}, version="v2")
     assert not output.interrupts
     assert ran == [1]
+
+
+def test_lines_that_an_earlier_version_exported_are_taken_in(old):
+    with SqliteSaver(old) as store:
+        lines = [json.loads(line) for line in export_thread(store, "paused")]
+        for line in lines:
+            if "format" in line:
+                line["format"] = 1
+            if "item" in line:
+                del line["item"]["deadline"], line["item"]["votes"]
+        other = InMemorySaver()
+        assert [mark.thread for mark in import_threads(other, map(json.dumps, lines))] == ["paused"]
+        assert other.items() == store.items(thread="paused")

@@ -17,7 +17,7 @@ from hitl.engine import StateGraph, current_task, interrupt
 from hitl.errors import StoreFailed
 from hitl.inbox import Inbox
 from hitl.ledger import Ask
-from hitl.values import START, Json, fingerprint
+from hitl.values import START, Json, ManualClock, fingerprint
 
 ARGS: dict[str, Json] = {"path": "a.txt", "text": "x" * 3000}
 
@@ -39,19 +39,19 @@ class Typist:
         return self.lines.pop(0) if self.lines else None
 
 
-def waiting(*kinds, allowed=("approve", "edit", "reject", "respond")):
+def waiting(*kinds, allowed=("approve", "edit", "reject", "respond"), clock=None, **more):
     """Return an inbox in which calls (or a question) wait."""
 
     def node(state):
         if kinds == ("question",):
             return interrupt({"which": "colour"})
-        rules: dict[str, Json] = {"args_schema": {"type": "object", "required": ["path"]}}
+        rules: dict[str, Json] = {"args_schema": {"type": "object", "required": ["path"]}, **more}
         print_ = fingerprint("write", ARGS)
         subject: Json = {"name": "write", "args": ARGS, "description": "harmless"}
         asks = [Ask("action", print_, subject, allowed, rules) for _ in kinds]
         return current_task("test").ask(asks, list)
 
-    store = InMemorySaver()
+    store = InMemorySaver(clock=clock)
     graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile(store)
     graph.invoke({"n": 1}, {"configurable": {"thread_id": "t"}})
     return Inbox(store)
@@ -214,4 +214,27 @@ def test_a_store_that_fails_is_not_asked_around():
     desk = Failing(waiting("action").store)
     with pytest.raises(StoreFailed):
         ask(desk, Typist("approve"))
+    assert decisions(desk) == [None]
+
+
+def test_a_vote_is_kept_and_the_item_stays_open():
+    desk = waiting("action", reviewers=[{"need": 2}])
+    whole, said = ask(desk, Typist("a"))
+    assert not whole
+    assert "Your vote is kept: 1 of 2." in said
+    assert len(desk.pending()[0].votes) == 1
+
+
+def test_what_expires_while_somebody_looks_is_told_and_left():
+    clock = ManualClock()
+    desk = waiting("action", clock=clock, deadline={"after": 60})
+
+    class Slow(Typist):
+        def read(self, prompt):
+            clock.advance(60)
+            return super().read(prompt)
+
+    whole, said = ask(desk, Slow("a"))
+    assert not whole
+    assert "expired at" in said
     assert decisions(desk) == [None]

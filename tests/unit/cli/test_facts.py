@@ -108,3 +108,17 @@ def test_ages_come_in_their_largest_unit():
         "2 h",
         "5 d",
     ]
+
+
+def test_what_nobody_decided_in_time_is_told_so():
+    late = replace(CALL, state="done", decision=Decision("expire", {"message": "m"}, at=5.0))
+    assert facts.state_word(late) == "expired"
+    assert facts.never_ran(late)
+    assert "Nobody decided in time" in facts.next_step(late)[0]
+    assert facts.decision_line(Decision("expire", at=0.0)).startswith("nobody in time")
+
+
+def test_how_long_an_item_can_be_decided_is_told_in_its_largest_unit():
+    assert facts.remaining(CALL, 5.0) == ""
+    assert facts.remaining(replace(CALL, deadline=65.0), 5.0) == "1 min"
+    assert facts.remaining(replace(CALL, deadline=5.0), 5.0) == "passed"

@@ -11,7 +11,7 @@ import pytest
 from hitl.errors import Misuse, NotAllowed, UnknownId
 from hitl.inbox import Grants, Inbox
 from hitl.ledger import Ask
-from hitl.values import fingerprint
+from hitl.values import Grant, fingerprint
 
 RULES: dict[str, Any] = {
     "grants": {"scope": "same_tool", "ttl": 3600, "uses": 5},
@@ -148,7 +148,7 @@ def test_a_refused_grant_decides_nothing(store, asked):
 
 def test_uses_at_the_same_moment_are_never_more_than_there_are(store, give):
     given = give(uses=5)
-    went_on = []
+    went_on: list[Grant] = []
 
     def work():
         tries = [Grants(store).use(given) for _ in range(3)]
