@@ -52,6 +52,20 @@ def test_a_reducer_that_works_in_place_changes_neither_the_state_nor_what_was_wr
     assert (values, first) == ({"grown": [1]}, [2])
 
 
+def test_lists_that_are_added_up_change_neither_the_state_nor_what_was_written():
+    first, second = [2], [3]
+    values: dict[str, object] = {"log": [1]}
+    writes = [("log", first), ("log", second), ("log", [4])]
+    assert merge(CHANNELS, values, writes) == {"log": [1, 2, 3, 4]}
+    assert merge(CHANNELS, {}, writes) == {"log": [2, 3, 4]}
+    assert (values, first, second) == ({"log": [1]}, [2], [3])
+
+
+def test_a_write_that_is_no_list_is_the_reducers_matter_though_a_list_has_grown():
+    with pytest.raises(TypeError):
+        merge(CHANNELS, {"log": [1]}, [("log", [2]), ("log", (3,))])
+
+
 def test_a_reducer_starts_from_the_empty_value_of_its_type():
     assert initial(CHANNELS) == {"log": [], "grown": []}
     for hint, empty in (
