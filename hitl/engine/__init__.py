@@ -1,6 +1,14 @@
 """Floor 4, the engine: a state graph that pauses, is saved, and goes on. Knows no policy."""
 
-from hitl.engine.ask import current_config, current_task, get_runtime, interrupt, running_task, step
+from hitl.engine.ask import (
+    astep,
+    current_config,
+    current_task,
+    get_runtime,
+    interrupt,
+    running_task,
+    step,
+)
 from hitl.engine.compiled import CompiledStateGraph
 from hitl.engine.graph import StateGraph
 from hitl.engine.pruning import prune
@@ -26,6 +34,7 @@ __all__ = [
     "StateGraph",
     "Task",
     "Tracer",
+    "astep",
     "current_config",
     "current_task",
     "get_runtime",

@@ -108,6 +108,7 @@ class Task:
         held: Whether a run inside it paused, or a call of it was lost.
         ended: Whether its node has returned; what still runs in its context is outside.
         attempt: Counts how often the node has been begun in this execution, from 1.
+        awaited: Whether it runs for an event loop.
     """
 
     place: int
@@ -132,6 +133,7 @@ class Task:
     held: bool = False
     ended: bool = False
     attempt: int = 1
+    awaited: bool = False
 
     @property
     def paused(self) -> bool:
@@ -150,7 +152,7 @@ class Task:
 
     def start(self, *, awaited: bool = False) -> object:
         """Call the node; for an async one the result is to be awaited."""
-        node, shape = self.node, self.run.shape
+        node, shape, self.awaited = self.node, self.run.shape, awaited
         fn = node.afn if awaited and node.afn is not None else node.fn
         if self.arg is NO_ARG:
             state = (node.schema or shape.schema).build(self.values)
