@@ -27,7 +27,7 @@ from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
-from hitl.engine.streaming import Printer, checkpoint_part
+from hitl.engine.streaming import Printer, checkpoint_part, telling_its_life
 from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.trace import start_trace
 from hitl.engine.travel import updating
@@ -231,6 +231,8 @@ class Runner:
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
+        if watch is not None and "lifecycle" in watch.modes and around is not None:
+            todo = telling_its_life(todo)
         return self._traced(Run(todo, desk, settings, watch, options.keys), facts)
 
     def _settings(self, config: Config | None) -> Settings:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hitl.engine.ask import current_task
+from hitl.engine.effects import Effect, Emit, Ending
 from hitl.engine.settings import Modes, check_version, read_modes
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Standing
@@ -24,6 +25,7 @@ __all__ = [
     "know_messages",
     "message_writer",
     "read_form",
+    "telling_its_life",
     "whole_messages",
 ]
 
@@ -194,6 +196,18 @@ def checkpoint_part(shape: Shape, standing: Standing, watch: Watch | None) -> di
             for one in seen.tasks
         ],
     }
+
+
+def telling_its_life(steps: Generator[Effect, object, Ending]) -> Generator[Effect, object, Ending]:
+    """Return the steps of a run that also tells when it begins and how it ends."""
+    yield Emit("lifecycle", {"event": "started"})
+    try:
+        ending = yield from steps
+    except Exception as error:
+        yield Emit("lifecycle", {"event": "failed", "error": repr(error)})
+        raise
+    yield Emit("lifecycle", {"event": "interrupted" if ending.standing.due else "completed"})
+    return ending
 
 
 def whole_messages(task: Task) -> Iterator[tuple[object, dict[str, object]]]:
