@@ -67,7 +67,7 @@ def get_runtime(context_schema: type[C] | None = None) -> Runtime[C]:  # noqa: A
     Raises:
         OutsideRun: No node is running here.
     """
-    return cast("Runtime[C]", current_task("get_runtime()").run.runtime)
+    return cast("Runtime[C]", current_task("get_runtime()").runtime)
 
 
 def interrupt(value: object, *, response_schema: object = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 from hitl.engine.ask import current_task
 from hitl.engine.effects import Effect, Emit, Ending
@@ -14,12 +14,13 @@ from hitl.engine.standing import Standing
 from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.view import snapshot
 from hitl.engine.watch import EARLY, Told, Watch
-from hitl.values import INTERRUPT
+from hitl.values import INTERRUPT, Interrupt
 
 __all__ = [
     "Form",
     "MessageWriter",
     "Printer",
+    "StreamPart",
     "checkpoint_part",
     "get_stream_writer",
     "know_messages",
@@ -103,6 +104,22 @@ def _about(task: Task, watch: Watch) -> dict[str, object]:
 
 
 # What is shown --------------------------------------------------------------------------------
+
+
+class StreamPart(TypedDict):
+    """A part of a stream of version two.
+
+    Attributes:
+        type: Its mode.
+        ns: The tasks around the run that it is of: ``("node:task id", ...)``.
+        data: What that mode tells.
+        interrupts: With ``values``: what waits for a human.
+    """
+
+    type: str
+    ns: tuple[str, ...]
+    data: object
+    interrupts: NotRequired[tuple[Interrupt, ...]]
 
 
 class Form(NamedTuple):
