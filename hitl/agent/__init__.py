@@ -20,6 +20,7 @@ from hitl.agent.middleware import AgentMiddleware, AgentState, ModelRequest
 from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
 from hitl.agent.patch_tool_calls import PatchToolCallsMiddleware
 from hitl.agent.providers import init_chat_model
+from hitl.agent.pushing import push_message
 from hitl.agent.scripted import ScriptedModel
 from hitl.agent.telemetry import instrument, uninstrument
 from hitl.agent.tool import (
@@ -70,6 +71,7 @@ __all__ = [
     "create_agent",
     "init_chat_model",
     "instrument",
+    "push_message",
     "tool",
     "tool_facts",
     "uninstrument",

@@ -231,7 +231,7 @@ class Admission:
         waiting: Sequence[_Judge],
     ) -> Ask | None:
         """Return the question of the next gate that asks, None where none does."""
-        runtime = task.run.runtime
+        runtime = task.runtime
         for gate in waiting:
             verdict = gate.judge(call, ticket.state, runtime)
             if verdict.effect == "deny":
@@ -248,7 +248,7 @@ class Admission:
             allowed = gate.map.allowed(call["name"]) if gate.name in names else None
             if allowed:
                 verdict = Verdict("ask", allowed, "An earlier approval does not count here.")
-                return gate.ask_for(ticket.index, call, verdict, ticket.state, task.run.runtime)
+                return gate.ask_for(ticket.index, call, verdict, ticket.state, task.runtime)
         return None
 
     def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:
@@ -262,7 +262,7 @@ class Admission:
                 continue
             problem = ""
             if gate is not None:
-                problem = gate.edit_problem(item, ticket.state, task.run.runtime)
+                problem = gate.edit_problem(item, ticket.state, task.runtime)
             if not problem:
                 return item
             ask = ask_again(item, problem)

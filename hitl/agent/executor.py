@@ -261,7 +261,7 @@ class Executor:
             tool_call_id=call.get("id"),
             store=run.runtime.store,
             tools=list(self.tools.values()),
-            execution_info=run.runtime.execution_info,
+            execution_info=task.runtime.execution_info,
             server_info=run.runtime.server_info,
             idempotency_key=key if run.journal.saved else "",
             attempt=attempt,

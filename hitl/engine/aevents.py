@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from types import TracebackType
-from typing import Generic, TypeVar
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Mapping,
+)
+from types import MappingProxyType, TracebackType
+from typing import Generic, Protocol, TypeVar
 
-from hitl.engine.fold import VALUES, Fold, Letters, Message, tagging
+from hitl.engine.fold import VALUES, Fold, Letters, Message, node_and_task, tagging
 from hitl.engine.streaming import Form
 from hitl.values import Interrupt
 
-__all__ = ["AsyncMessageStream", "AsyncProjection", "AsyncRunStream", "AsyncText", "Later"]
+__all__ = [
+    "AsyncInnerRun",
+    "AsyncMessageStream",
+    "AsyncProjection",
+    "AsyncRunStream",
+    "AsyncText",
+    "Later",
+]
 
 M = TypeVar("M")
+
+
+class _Pull(Protocol):
+    """Takes the next part of a run, unless by now nothing more is wanted."""
+
+    def __call__(self, enough: Callable[[], bool] | None = None) -> Awaitable[None]: ...
 
 
 class AsyncProjection(Generic[M]):
@@ -114,25 +134,27 @@ class AsyncMessageStream:
         return list(getattr(await self._whole(), "tool_calls", ()))
 
 
-class AsyncRunStream:
-    """A run that is read by what it holds; see ``RunStream``.
+class AsyncLevel:
+    """A run that is read by what it holds, on whatever level; see ``AsyncRunStream``."""
 
-    Attributes:
-        messages: The models' messages, each an ``AsyncMessageStream``.
-        values: The state after each step.
-    """
-
-    def __init__(self, start: Callable[[Form], AsyncGenerator[object, None]]) -> None:
-        self._start = start
-        self._parts: AsyncGenerator[object, None] | None = None
-        self._fold = Fold(lambda letters: AsyncMessageStream(letters, self._pull))
-        self._lock = asyncio.Lock()
-        self._pulling: asyncio.Future[object] | None = None
-        self._aborted = False
+    def __init__(self, fold: Fold[AsyncMessageStream], pull: _Pull) -> None:
+        self._fold = fold
+        self._pull = pull
         self.messages: AsyncProjection[AsyncMessageStream] = AsyncProjection(
             lambda: self._read("messages")
         )
         self.values: AsyncProjection[object] = AsyncProjection(lambda: self._read("values"))
+        self.lifecycle: AsyncProjection[dict[str, object]] = AsyncProjection(
+            lambda: self._read("lifecycle")
+        )
+        self.subgraphs: AsyncProjection[AsyncInnerRun] = AsyncProjection(
+            lambda: self._read("subgraphs")
+        )
+
+    @property
+    def extensions(self) -> Mapping[str, object]:
+        """All that it holds, by name."""
+        return MappingProxyType({name: getattr(self, name) for name in Fold.names})
 
     def __aiter__(self) -> AsyncIterator[dict[str, object]]:
         """Read all events of the run; see ``RunStream``.
@@ -158,7 +180,7 @@ class AsyncRunStream:
         """Return ``(name, item)`` of several parts, in the order in which they arrive.
 
         Args:
-            *names: ``"messages"``, ``"values"``.
+            *names: ``"messages"``, ``"values"``, ``"lifecycle"``, ``"subgraphs"``.
 
         Raises:
             KeyError: There is no such part.
@@ -171,6 +193,80 @@ class AsyncRunStream:
         for name in names:
             self._fold.subscribe(name, tagging(name, items))
         return self._each(items)
+
+    def _read(self, name: str) -> AsyncIterator[M]:
+        items: deque[M] = deque()
+        self._fold.subscribe(name, items.append)  # type: ignore[arg-type]
+        return self._each(items)
+
+    async def _each(self, items: deque[M]) -> AsyncIterator[M]:
+        while True:
+            while items:
+                yield items.popleft()
+            if self._fold.ended:
+                self._fold.check()
+                return
+            await self._pull(lambda: bool(items) or self._fold.ended)
+
+    async def _finished(self) -> Fold[AsyncMessageStream]:
+        while not self._fold.ended:
+            await self._pull(lambda: self._fold.ended)
+        self._fold.check()
+        return self._fold
+
+
+class AsyncInnerRun(AsyncLevel):
+    """A run inside a node of another one; see ``InnerRun``.
+
+    Attributes:
+        path: The tasks around it, outermost first: ``("node:task id", ...)``.
+        graph_name: The node in which it runs.
+        trigger_call_id: The task in which it runs.
+        messages: The models' messages in it, each an ``AsyncMessageStream``.
+        values: Its state after each step.
+        lifecycle: When runs inside it begin and end.
+        subgraphs: The runs inside it, each an ``AsyncInnerRun``.
+    """
+
+    def __init__(self, fold: Fold[AsyncMessageStream], pull: _Pull) -> None:
+        super().__init__(fold, pull)
+        self.path = fold.ns
+        self.graph_name, self.trigger_call_id = node_and_task(fold.ns)
+
+    @property
+    def status(self) -> str:
+        """``started``, or how it ended: ``completed``, ``interrupted``, ``failed``."""
+        return self._fold.status
+
+    @property
+    def error(self) -> str | None:
+        """What it failed with, as text."""
+        return self._fold.failure
+
+
+class AsyncRunStream(AsyncLevel):
+    """A run that is read by what it holds; see ``RunStream``.
+
+    Attributes:
+        messages: The models' messages, each an ``AsyncMessageStream``.
+        values: The state after each step.
+        lifecycle: When runs inside its nodes begin and end.
+        subgraphs: The runs inside its nodes, each an ``AsyncInnerRun``.
+    """
+
+    def __init__(self, start: Callable[[Form], AsyncGenerator[object, None]]) -> None:
+        self._start = start
+        self._parts: AsyncGenerator[object, None] | None = None
+        self._lock = asyncio.Lock()
+        self._pulling: asyncio.Future[object] | None = None
+        self._aborted = False
+        super().__init__(
+            Fold(
+                lambda letters: AsyncMessageStream(letters, self._take),
+                lambda fold: AsyncInnerRun(fold, self._take),
+            ),
+            self._take,
+        )
 
     async def abort(self) -> None:
         """Leave the run: what it does is cancelled, and its thread can be resumed."""
@@ -191,38 +287,21 @@ class AsyncRunStream:
     ) -> None:
         await self.abort()
 
-    def _read(self, name: str) -> AsyncIterator[M]:
-        items: deque[M] = deque()
-        self._fold.subscribe(name, items.append)  # type: ignore[arg-type]
-        return self._each(items)
-
-    async def _each(self, items: deque[M]) -> AsyncIterator[M]:
-        while True:
-            while items:
-                yield items.popleft()
-            if self._fold.ended:
-                self._fold.check()
-                return
-            await self._pull(items)
-
     async def _finished(self) -> Fold[AsyncMessageStream]:
         async with self._lock:
             if self._parts is None and not self._fold.ended:
                 self._parts = self._start(VALUES)
-        while not self._fold.ended:
-            await self._pull()
-        self._fold.check()
-        return self._fold
+        return await super()._finished()
 
-    async def _pull(self, items: deque[M] | None = None) -> None:
+    async def _take(self, enough: Callable[[], bool] | None = None) -> None:
         """Take the next part of the run; whatever ends it is told to all who read.
 
         Args:
-            items: Nothing is taken if there is something in it by now, which came while
-                another reader took a part.
+            enough: Nothing is taken if it says so by now: what is wanted came while another
+                reader took a part.
         """
         async with self._lock:
-            if self._fold.ended or items:
+            if self._fold.ended or (enough is not None and enough()):
                 return
             if self._parts is None:
                 self._parts = self._start(self._fold.form())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from hitl.codec import pack, unpack
@@ -17,7 +17,15 @@ from hitl.errors import Misuse, OutsideRun
 from hitl.ledger import Ask
 from hitl.values import Config, fingerprint
 
-__all__ = ["current_config", "current_task", "get_runtime", "interrupt", "running_task", "step"]
+__all__ = [
+    "astep",
+    "current_config",
+    "current_task",
+    "get_runtime",
+    "interrupt",
+    "running_task",
+    "step",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,7 +67,7 @@ def get_runtime(context_schema: type[C] | None = None) -> Runtime[C]:  # noqa: A
     Raises:
         OutsideRun: No node is running here.
     """
-    return cast("Runtime[C]", current_task("get_runtime()").run.runtime)
+    return cast("Runtime[C]", current_task("get_runtime()").runtime)
 
 
 def interrupt(value: object, *, response_schema: object = None) -> Any:
@@ -103,8 +111,8 @@ def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function once and keep its result, so that a resumed node does not call it again.
 
     The function is at-least-once: a crash inside it, before its result is kept, runs it again.
-    An async function is awaited: ``await step(fetch, url)``; its result is then kept without
-    blocking the event loop.
+    An async node awaits ``astep`` instead: to keep a result is to write to the store, which must
+    not block the event loop. An async function may be given here too: ``await step(fetch, url)``.
 
     Args:
         fn: What to call; its name and its order in the node are its key.
@@ -116,15 +124,25 @@ def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     Raises:
         OutsideRun: No node is running here.
-        Misuse: The node's steps come in another order than when the result was kept, or a
-            function that is not known as async gave something to await.
+        Misuse: The node's steps come in another order than when the result was kept, a function
+            that is not known as async gave something to await, or a sync one was given on an
+            event loop.
         NotStorable: The result cannot be saved.
     """
     task = current_task("step()")
     name = _name(fn)
-    key, known = task.next_note(name)
     if is_async(fn):
+        key, known = task.next_note(name)
         return _awaited(task, key, name, None if known else fn(*args, **kwargs))  # type: ignore[return-value]
+    if task.awaited and _on_event_loop():
+        raise Misuse(
+            f"step({name}) was called on an event loop, in node {task.node.name!r}; keeping its "
+            "result would block it.",
+            hint=f"In async code: await astep({name}, ...), which runs a sync function in a "
+            "thread.",
+            node=task.node.name,
+        )
+    key, known = task.next_note(name)
     if known:
         return unpack(task.record.notes[key])  # type: ignore[return-value]
     result = fn(*args, **kwargs)
@@ -141,6 +159,53 @@ def step(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return result
 
 
+def astep(
+    fn: Callable[P, Awaitable[T]] | Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> Coroutine[object, object, T]:
+    """Call a function once and keep its result, without blocking the event loop; see ``step``.
+
+    ``await astep(fetch, url)``. An async function is awaited; a sync one runs in a thread, as
+    sync nodes of async runs do. Its place among the node's steps is that of this call.
+
+    Args:
+        fn: What to call; its name and its order in the node are its key.
+        *args: Passed on.
+        **kwargs: Passed on.
+
+    Returns:
+        What to await for its result, from now or from before.
+
+    Raises:
+        OutsideRun: No node is running here.
+        Misuse: The node's steps come in another order than when the result was kept.
+        NotStorable: The result cannot be saved.
+    """
+    task = current_task("astep()")
+    name = _name(fn)
+    key, known = task.next_note(name)
+    call: object = None
+    if not known:
+        call = fn(*args, **kwargs) if is_async(fn) else _in_thread(partial(fn, *args, **kwargs))
+    return cast("Coroutine[object, object, T]", _awaited(task, key, name, call))
+
+
+async def _in_thread(fn: Callable[[], object]) -> object:
+    import asyncio
+
+    result = await asyncio.to_thread(fn)
+    return await result if inspect.isawaitable(result) else result
+
+
+def _on_event_loop() -> bool:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 async def _awaited(task: Task, key: str, name: str, call: object) -> object:
     if key in task.record.notes:
         return unpack(task.record.notes[key])
@@ -154,6 +219,6 @@ async def _awaited(task: Task, key: str, name: str, call: object) -> object:
 
 def _name(fn: Callable[..., object]) -> str:
     """Return a name that is the same in the next process."""
-    while isinstance(fn, functools.partial):
+    while isinstance(fn, partial):
         fn = fn.func
     return str(getattr(fn, "__qualname__", None) or type(fn).__qualname__)

@@ -218,6 +218,13 @@ class CompiledStateGraph(Invoking):
     ) -> Config:
         """Write several checkpoints, each as if some nodes had run; return the last one's config.
 
+        Each superstep is committed by itself, in order: one that does not fit is refused, and
+        those before it stay.
+
+        Args:
+            config: See ``update_state``.
+            supersteps: For each checkpoint the updates that make it.
+
         Raises:
             InvalidUpdateError: An update does not fit, or it is not clear whose it is.
             Misuse: There are no updates.

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from types import TracebackType
+from collections.abc import Callable, Generator, Iterator, Mapping
+from types import MappingProxyType, TracebackType
 from typing import Generic, TypeVar
 
-from hitl.engine.fold import VALUES, Fold, Letters, Message, tagging
+from hitl.engine.fold import VALUES, Fold, Letters, Message, node_and_task, tagging
 from hitl.engine.streaming import Form
 from hitl.values import Interrupt
 
-__all__ = ["MessageStream", "Projection", "RunStream", "Text"]
+__all__ = ["InnerRun", "MessageStream", "Projection", "RunStream", "Text"]
 
 M = TypeVar("M")
 
@@ -101,25 +101,21 @@ class MessageStream:
         return list(getattr(self.output, "tool_calls", ()))
 
 
-class RunStream:
-    """A run that is read by what it holds; it goes on as far as it is read.
+class Level:
+    """A run that is read by what it holds, on whatever level; see ``RunStream``."""
 
-    Each of its parts has one reader. Use it as a context manager, or call ``abort``, where you
-    may leave before the end: the work is cancelled, and the thread can be resumed.
-
-    Attributes:
-        messages: The models' messages, each a ``MessageStream``.
-        values: The state after each step.
-    """
-
-    def __init__(self, start: Callable[[Form], Generator[object, None, None]]) -> None:
-        self._start = start
-        self._parts: Generator[object, None, None] | None = None
-        self._fold = Fold(lambda letters: MessageStream(letters, self._pull))
-        self._lock = threading.RLock()
-        self._aborted = False
+    def __init__(self, fold: Fold[MessageStream], pull: Callable[[], None]) -> None:
+        self._fold = fold
+        self._pull = pull
         self.messages: Projection[MessageStream] = Projection(lambda: self._read("messages"))
         self.values: Projection[object] = Projection(lambda: self._read("values"))
+        self.lifecycle: Projection[dict[str, object]] = Projection(lambda: self._read("lifecycle"))
+        self.subgraphs: Projection[InnerRun] = Projection(lambda: self._read("subgraphs"))
+
+    @property
+    def extensions(self) -> Mapping[str, object]:
+        """All that it holds, by name."""
+        return MappingProxyType({name: getattr(self, name) for name in Fold.names})
 
     def __iter__(self) -> Iterator[dict[str, object]]:
         """Read all events of the run, as ``{"type", "method", "params", "seq"}``.
@@ -150,7 +146,7 @@ class RunStream:
         """Return ``(name, item)`` of several parts, in the order in which they arrive.
 
         Args:
-            *names: ``"messages"``, ``"values"``.
+            *names: ``"messages"``, ``"values"``, ``"lifecycle"``, ``"subgraphs"``.
 
         Raises:
             KeyError: There is no such part.
@@ -163,6 +159,82 @@ class RunStream:
         for name in names:
             self._fold.subscribe(name, tagging(name, items))
         return self._each(items)
+
+    def _read(self, name: str) -> Iterator[M]:
+        items: deque[M] = deque()
+        self._fold.subscribe(name, items.append)  # type: ignore[arg-type]
+        return self._each(items)
+
+    def _each(self, items: deque[M]) -> Iterator[M]:
+        while True:
+            while items:
+                yield items.popleft()
+            if self._fold.ended:
+                self._fold.check()
+                return
+            self._pull()
+
+    def _finished(self) -> Fold[MessageStream]:
+        while not self._fold.ended:
+            self._pull()
+        self._fold.check()
+        return self._fold
+
+
+class InnerRun(Level):
+    """A run inside a node of another one; it goes on with that one.
+
+    Attributes:
+        path: The tasks around it, outermost first: ``("node:task id", ...)``.
+        graph_name: The node in which it runs.
+        trigger_call_id: The task in which it runs.
+        messages: The models' messages in it, each a ``MessageStream``.
+        values: Its state after each step.
+        lifecycle: When runs inside it begin and end.
+        subgraphs: The runs inside it, each an ``InnerRun``.
+    """
+
+    def __init__(self, fold: Fold[MessageStream], pull: Callable[[], None]) -> None:
+        super().__init__(fold, pull)
+        self.path = fold.ns
+        self.graph_name, self.trigger_call_id = node_and_task(fold.ns)
+
+    @property
+    def status(self) -> str:
+        """``started``, or how it ended: ``completed``, ``interrupted``, ``failed``."""
+        return self._fold.status
+
+    @property
+    def error(self) -> str | None:
+        """What it failed with, as text."""
+        return self._fold.failure
+
+
+class RunStream(Level):
+    """A run that is read by what it holds; it goes on as far as it is read.
+
+    Each of its parts has one reader. Use it as a context manager, or call ``abort``, where you
+    may leave before the end: the work is cancelled, and the thread can be resumed.
+
+    Attributes:
+        messages: The models' messages, each a ``MessageStream``.
+        values: The state after each step.
+        lifecycle: When runs inside its nodes begin and end.
+        subgraphs: The runs inside its nodes, each an ``InnerRun``.
+    """
+
+    def __init__(self, start: Callable[[Form], Generator[object, None, None]]) -> None:
+        self._start = start
+        self._parts: Generator[object, None, None] | None = None
+        self._lock = threading.RLock()
+        self._aborted = False
+        super().__init__(
+            Fold(
+                lambda letters: MessageStream(letters, self._take),
+                lambda fold: InnerRun(fold, self._take),
+            ),
+            self._take,
+        )
 
     def abort(self) -> None:
         """Leave the run: what it does is cancelled, and its thread can be resumed.
@@ -187,30 +259,13 @@ class RunStream:
     ) -> None:
         self.abort()
 
-    def _read(self, name: str) -> Iterator[M]:
-        items: deque[M] = deque()
-        self._fold.subscribe(name, items.append)  # type: ignore[arg-type]
-        return self._each(items)
-
-    def _each(self, items: deque[M]) -> Iterator[M]:
-        while True:
-            while items:
-                yield items.popleft()
-            if self._fold.ended:
-                self._fold.check()
-                return
-            self._pull()
-
     def _finished(self) -> Fold[MessageStream]:
         with self._lock:
             if self._parts is None and not self._fold.ended:
                 self._parts = self._start(VALUES)
-        while not self._fold.ended:
-            self._pull()
-        self._fold.check()
-        return self._fold
+        return super()._finished()
 
-    def _pull(self) -> None:
+    def _take(self) -> None:
         """Take the next part of the run; whatever ends it is told to all who read."""
         with self._lock:
             if self._fold.ended:

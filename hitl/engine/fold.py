@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from hitl.engine.streaming import Form
+from hitl.engine.watch import Namespace
 from hitl.errors import Misuse
 from hitl.values import Interrupt
 
 __all__ = [
-    "ALL",
     "VALUES",
     "Fold",
     "Letters",
@@ -20,6 +20,7 @@ __all__ = [
     "Subscribed",
     "WrongArgument",
     "check_events",
+    "node_and_task",
     "tagging",
 ]
 
@@ -29,6 +30,11 @@ VALUES = Form(("values",), version="v2")
 """What is asked of a run of which only the end is read: nothing that comes while nodes run."""
 
 ALL = Form(("values", "updates", "messages", "custom", "message_ends"), version="v2")
+
+DEEP = ALL._replace(modes=(*ALL.modes, "lifecycle"), subgraphs=True)
+"""What is asked of a run of which the runs inside it are read as well."""
+
+_DEEP = frozenset(("events", "lifecycle", "subgraphs"))
 
 
 class WrongArgument(Misuse, TypeError):
@@ -109,28 +115,43 @@ class Fold(Generic[M]):
 
     Args:
         opened: Makes of a message that begins what is given to the reader of ``messages``.
+        entered: Makes of a run inside this one what is given to the reader of ``subgraphs``.
+        ns: Where the run stands: the tasks around it.
 
     Attributes:
+        ns: As given.
         values: The newest values of the run.
         interrupts: What waited for a human when they were told.
         ended: Whether nothing more comes.
+        status: ``started``, or how it ended: ``completed``, ``interrupted``, ``failed``.
+        failure: What it failed with, as text.
     """
 
-    names = ("values", "messages")
+    names = ("values", "messages", "lifecycle", "subgraphs")
 
-    def __init__(self, opened: Callable[[Letters], M]) -> None:
+    def __init__(
+        self,
+        opened: Callable[[Letters], M],
+        entered: Callable[[Fold[M]], object],
+        ns: Namespace = (),
+    ) -> None:
+        self.ns = ns
         self.values: object = None
         self.interrupts: tuple[Interrupt, ...] = ()
         self.ended = False
+        self.status = "started"
+        self.failure: str | None = None
         self._error: BaseException | None = None
         self._opened = opened
+        self._entered = entered
+        self._inside: dict[Namespace, Fold[M]] = {}
         self._open: dict[object, Letters] = {}
         self._readers: dict[str, Callable[[object], None]] = {}
         self._seq = 0
 
     def form(self) -> Form:
-        """Return what to ask of the run when it starts; nested runs only for the events."""
-        return ALL._replace(subgraphs=True) if "events" in self._readers else ALL
+        """Return what to ask of the run when it starts; runs inside it only if they are read."""
+        return ALL if _DEEP.isdisjoint(self._readers) else DEEP
 
     def subscribe(self, name: str, put: Callable[[object], None]) -> None:
         """Let somebody have everything of one kind from now on.
@@ -148,11 +169,12 @@ class Fold(Generic[M]):
     def take(self, part: dict[str, object]) -> None:
         """Take the next part of the run's stream."""
         kind, ns, data = part["type"], part["ns"], part["data"]
+        assert isinstance(ns, tuple)
         if kind != "message_ends" and "events" in self._readers:
             self._readers["events"](self._event(part))
-        if ns != ():
-            return
-        if kind == "values":
+        if ns != self.ns:
+            self._deeper(part, ns)
+        elif kind == "values":
             self.values = data
             waits = part["interrupts"]
             self.interrupts = waits if isinstance(waits, tuple) else ()
@@ -163,12 +185,33 @@ class Fold(Generic[M]):
         elif kind == "message_ends" and isinstance(data, tuple):
             self._close(*data)
 
+    def _deeper(self, part: dict[str, object], ns: Namespace) -> None:
+        """Take a part of a run inside this one."""
+        data = part["data"]
+        begins = isinstance(data, dict) and data.get("event") == "started"
+        if part["type"] == "lifecycle" and "lifecycle" in self._readers:
+            self._readers["lifecycle"](lifecycle(ns, data))
+        place = ns[: _next_place(ns, len(self.ns))]
+        inner = self._inside.get(place)
+        if "subgraphs" in self._readers and ns == place and begins:
+            inner = self._inside[place] = Fold(self._opened, self._entered, place)
+            self._readers["subgraphs"](self._entered(inner))
+        elif inner is None or inner.ended:
+            return
+        elif part["type"] == "lifecycle" and ns == place and isinstance(data, dict):
+            inner.status, inner.failure = str(data["event"]), data.get("error")
+            inner.end()
+        else:
+            inner.take(part)
+
     def _event(self, part: dict[str, object]) -> dict[str, object]:
-        ns = part["ns"]
+        ns, data = part["ns"], part["data"]
+        assert isinstance(ns, tuple)
+        told = part["type"] == "lifecycle"  # of the run that it happens in
         params: dict[str, object] = {
-            "namespace": list(ns) if isinstance(ns, tuple) else [],
+            "namespace": list(self.ns if told else ns),
             "timestamp": int(time.time() * 1000),
-            "data": part["data"],
+            "data": lifecycle(ns, data) if told else data,
         }
         if "interrupts" in part:
             params["interrupts"] = part["interrupts"]
@@ -196,6 +239,9 @@ class Fold(Generic[M]):
         """Take that nothing more comes."""
         self.ended = True
         self._error = error
+        for inner in self._inside.values():
+            if not inner.ended:
+                inner.end(error)
         for letters in self._open.values():
             letters.done = True
         self._open.clear()
@@ -204,6 +250,30 @@ class Fold(Generic[M]):
         """Raise what has ended the run, if anything has."""
         if self._error is not None:
             raise self._error
+
+
+def _next_place(ns: Namespace, start: int) -> int:
+    """Return the end of the place of the run that lies one below, on the way to a deeper one."""
+    numbered = len(ns) > start + 1 and ":" not in ns[start + 1]
+    return start + 2 if numbered else start + 1
+
+
+def node_and_task(ns: Namespace) -> tuple[str, str]:
+    """Return the node and the task inside which a run stands."""
+    last = next(part for part in reversed(ns) if ":" in part)
+    node, _, task = last.rpartition(":")
+    return node, task
+
+
+def lifecycle(ns: Namespace, data: object) -> dict[str, object]:
+    """Return what a run inside another one tells of its life, with its place."""
+    assert isinstance(data, dict)
+    told: dict[str, object] = {"event": data["event"], "namespace": list(ns)}
+    if data["event"] == "started":
+        told["graph_name"], told["trigger_call_id"] = node_and_task(ns)
+    elif data.get("error") is not None:
+        told["error"] = data["error"]
+    return told
 
 
 def _key(message: Message | None) -> object:

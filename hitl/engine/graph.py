@@ -212,6 +212,7 @@ class StateGraph:
         store: object = None,
         interrupt_before: Sequence[str] | str | None = None,
         interrupt_after: Sequence[str] | str | None = None,
+        debug: bool = False,
         name: str | None = None,
         prepare: Prepare | None = None,
     ) -> CompiledStateGraph:
@@ -224,6 +225,7 @@ class StateGraph:
             store: Anything; passed through to nodes that ask for it.
             interrupt_before: Nodes before which every run stops, ``"*"`` for all.
             interrupt_after: Nodes after which every run stops, ``"*"`` for all.
+            debug: Whether every run prints its updates and values.
             name: The graph's name.
             prepare: See ``Shape.prepare``.
 
@@ -240,7 +242,12 @@ class StateGraph:
         shape = replace(shape, prepare=prepare, context=self.context_schema)
         saver = None if isinstance(checkpointer, bool) else checkpointer
         return CompiledStateGraph(
-            shape, saver, store, joins=checkpointer is not False, keeps=checkpointer is True
+            shape,
+            saver,
+            store,
+            joins=checkpointer is not False,
+            keeps=checkpointer is True,
+            debug=debug,
         )
 
     def _freeze(

@@ -27,9 +27,6 @@ def prune(
 ) -> int:
     """Remove a thread's older entries; return by how many its log is shorter.
 
-    A thread that holds the state of a nested graph which outlives its tasks
-    (``compile(checkpointer=True)``) is left as it is.
-
     Args:
         store: Where the thread is kept.
         thread: Its id; nothing is done where there is no such thread.
@@ -52,7 +49,7 @@ def prune(
     entries = store.load(thread, whole=True).entries
     try:
         end = _cut(entries, keep_last, before)
-        if end < 2 or any(map(_outlives, entries[:end])):
+        if end < 2:
             return 0  # a base in place of one entry saves nothing
         body = _folded(entries[:end])
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -62,18 +59,6 @@ def prune(
             thread=thread,
         ) from error
     return store.prune(thread, entries[end - 1], body)
-
-
-def _outlives(entry: Entry) -> bool:
-    """Return whether an entry holds the state of a nested graph that outlives its task.
-
-    Such a state is folded from the entries of many supersteps, which JSON alone cannot do; a
-    log that has one stays as it is.
-    """
-    if entry.kind != "sub":
-        return entry.kind in CHECKPOINTS and "spaces" in _body(entry)
-    tasks = cast(dict[str, Tree], _body(entry)["tasks"])
-    return any(key.startswith(KEPT) for tree in tasks.values() for key in cast(Tree, tree["sub"]))
 
 
 def _cut(entries: tuple[Entry, ...], keep_last: int, before: float | None) -> int:
@@ -92,35 +77,88 @@ def _cut(entries: tuple[Entry, ...], keep_last: int, before: float | None) -> in
 
 def _folded(entries: Iterable[Entry]) -> str:
     """Return the body of the base that stands for some first entries of a log."""
-    head: Tree = {"due": []}
-    channels: dict[str, Tree] = {}
+    state = _State()
     decisions: list[Json] = []
     for entry in entries:
-        if entry.kind in CHECKPOINTS or entry.kind == BASE:
+        if entry.kind in RUN_KINDS or entry.kind == BASE:
             body = _body(entry)
             decisions += cast(list[Json], body.get("decisions", []))
-            _fold(head, channels, entry.kind, body)
-        elif entry.kind not in RUN_KINDS:
+            state.take(entry.kind, body, entry.seq, entry.at)
+        else:
             said: Tree = {"seq": entry.seq, "at": entry.at, "kind": entry.kind}
             decisions.append({**_body(entry), **said})
-    changes: Json = {**channels}
-    return dumps({**head, "base": True, "up": 0, "decisions": decisions, "ch": changes})
+    state.settle()  # the next entry ends the superstep
+    return dumps({**state.base(), "decisions": decisions})
 
 
-def _fold(head: Tree, channels: dict[str, Tree], kind: str, body: Tree) -> None:
-    if body.get("base"):
-        channels.clear()
-    due = cast(list[list[Json]], head["due"])
-    ran: list[Json] = [one[0] for one in due] if kind == "step" else []
-    for name, change in cast(dict[str, Tree], body["ch"]).items():
-        channels[name] = _changed(channels.get(name, {}), change)
-    head["by"] = body.get("by", ran)
-    head["joins"] = body.get("joins", {})
-    for key in ("n", "src", "due"):
-        head[key] = body[key]
-    for key in ("salt", "sig", "meta"):
-        if key in body:
-            head[key] = body[key]
+class _State:
+    """A thread, or a run inside its tasks whose state outlives them, as JSON."""
+
+    def __init__(self) -> None:
+        self.head: Tree = {"due": []}
+        self.channels: dict[str, Tree] = {}
+        self.spaces: dict[str, _State] = {}
+        self.open: dict[str, _State] = {}
+        self.seq, self.before, self.at = 0, 0, 0.0
+
+    def take(self, kind: str, body: Tree, seq: int, at: float) -> None:
+        """Take the next entry."""
+        if kind in CHECKPOINTS or kind == BASE:
+            self._checkpoint(kind, body, seq, at)
+            return
+        for tree in cast(dict[str, Tree], body["tasks"]).values():
+            for key, entries in cast(Tree, tree.get("sub", {})).items():
+                if key.startswith(KEPT):
+                    inner = self.open.setdefault(key, self.spaces.get(key) or _State())
+                    for one, text in cast(list[tuple[str, Tree]], entries):
+                        inner.take(one, text, seq, at)
+
+    def _checkpoint(self, kind: str, body: Tree, seq: int, at: float) -> None:
+        if body.get("base"):
+            self.channels.clear()
+        due = cast(list[list[Json]], self.head["due"])
+        ran: list[Json] = [one[0] for one in due] if kind == "step" else []
+        for name, change in cast(dict[str, Tree], body["ch"]).items():
+            self.channels[name] = _changed(self.channels.get(name, {}), change)
+        self.head["by"] = body.get("by", ran)
+        self.head["joins"] = body.get("joins", {})
+        for key in ("n", "src", "due"):
+            self.head[key] = body[key]
+        for key in ("salt", "sig", "meta"):
+            if key in body:
+                self.head[key] = body[key]
+        if not body.get("keep"):
+            self.settle()
+        if body.get("base"):
+            spaces = cast(Tree, body.get("spaces", {}))
+            self.spaces = {key: _State.read(tree) for key, tree in spaces.items()}
+        self.before, self.seq, self.at = self.seq, seq, at
+
+    @classmethod
+    def read(cls, tree: Json) -> _State:
+        """Return a run inside a task as a base has it."""
+        seq, before, at, body = cast(tuple[int, int, float, Tree], tree)
+        state = cls()
+        state.take("update", body, seq, at)
+        state.before = before
+        return state
+
+    def settle(self) -> None:
+        """End the tasks of a superstep: what their runs came to is kept."""
+        for inner in self.open.values():
+            inner.settle()
+        self.spaces.update(self.open)
+        self.open = {}
+
+    def base(self) -> Tree:
+        """Return the body of an entry that stands for all that was taken."""
+        spaces: Tree = {
+            key: [inner.seq, inner.before, inner.at, inner.base()]
+            for key, inner in self.spaces.items()
+            if inner.seq
+        }
+        rest: Tree = {"spaces": spaces} if spaces else {}
+        return {**self.head, "base": True, "up": 0, **rest, "ch": {**self.channels}}
 
 
 def _changed(old: Tree, change: Tree) -> Tree:

@@ -27,7 +27,7 @@ from hitl.engine.shape import Node, Shape, stops
 from hitl.engine.shelf import Shelf
 from hitl.engine.standing import Standing
 from hitl.engine.stepper import Steps, steps
-from hitl.engine.streaming import Printer, checkpoint_part
+from hitl.engine.streaming import Printer, checkpoint_part, telling_its_life
 from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.trace import start_trace
 from hitl.engine.travel import updating
@@ -47,7 +47,7 @@ def _inherit(facts: RunFacts, outer: Task) -> None:
     """Let a run inside a task have the surroundings of the run around it."""
     around = outer.run
     own = facts.runtime
-    facts.nested = True
+    facts.outer = outer
     facts.path = f"{around.path}{outer.node.name}/"
     if outer.node.graph is None:  # a function called it: only its own name tells which it is
         facts.path += f"{facts.shape.name}/"
@@ -98,6 +98,7 @@ class Runner:
         nodes: Its nodes by name.
         joins: Whether a run inside a task of another run is saved with it.
         keeps: Whether its state there outlives the task.
+        debug: Whether every run prints its updates and values.
     """
 
     def __init__(
@@ -108,7 +109,9 @@ class Runner:
         *,
         joins: bool = True,
         keeps: bool = False,
+        debug: bool = False,
     ) -> None:
+        self.debug = debug
         self.joins = joins
         self.keeps = keeps
         self.shape = shape
@@ -181,7 +184,7 @@ class Runner:
         # A graph without a saver that runs inside a task joins the run of that task.
         outer = around if self.checkpointer is None else None
         settings = self._settings(config)
-        options = read_options(more)
+        options = read_options({"debug": True, **more} if self.debug else more)
         before = self.shape.before | stops(self.shape.nodes, options.before, "interrupt_before")
         after = self.shape.after | stops(self.shape.nodes, options.after, "interrupt_after")
         if outer is None or not outer.run.journal.saved:
@@ -231,6 +234,8 @@ class Runner:
             if updates is None
             else updating(self.shape, request, facts, updates)
         )
+        if watch is not None and "lifecycle" in watch.modes and around is not None:
+            todo = telling_its_life(todo)
         return self._traced(Run(todo, desk, settings, watch, options.keys), facts)
 
     def _settings(self, config: Config | None) -> Settings:

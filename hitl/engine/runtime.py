@@ -17,11 +17,50 @@ else:
 
     C = TypeVar("C")
 
-__all__ = ["Runtime", "context_of", "is_runtime"]
+__all__ = ["ExecutionInfo", "Runtime", "ServerInfo", "StreamWriter", "context_of", "is_runtime"]
+
+StreamWriter = Callable[[object], None]
+"""Writes to the ``custom`` stream of a run."""
 
 
 def _nowhere(_: object) -> None:
     """Take what a node writes to a stream that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionInfo:
+    """Which execution of which node this is.
+
+    Attributes:
+        checkpoint_id: The checkpoint it runs from.
+        checkpoint_ns: The tasks around it and its own, outermost first: ``node:task|node:task``.
+        task_id: The task, the same after a pause or a restart.
+        thread_id: The thread, None for a run that is not saved.
+        run_id: What the config says of it, if anything.
+        node_attempt: Counts the attempts of the node in this execution, from 1.
+    """
+
+    checkpoint_id: str
+    checkpoint_ns: str
+    task_id: str
+    thread_id: str | None = None
+    run_id: str | None = None
+    node_attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """Of a server that runs the graph, which this library has none of; for code that moves over.
+
+    Attributes:
+        assistant_id: The assistant there.
+        graph_id: The graph there.
+        user: Who is signed in.
+    """
+
+    assistant_id: str
+    graph_id: str
+    user: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +75,17 @@ class Runtime(Generic[C]):
         store: What the graph was compiled with as ``store=``, passed through.
         stream_writer: Writes to the ``custom`` stream.
         previous: Always None; kept for code that moves over.
-        execution_info: Always None.
+        execution_info: Which execution of the node this is; None outside a node.
         server_info: Always None.
         control: Always None.
     """
 
     context: C = None  # type: ignore[assignment]  # a run without a context has none
     store: object = None
-    stream_writer: Callable[[object], None] = _nowhere
+    stream_writer: StreamWriter = _nowhere
     previous: object = None
-    execution_info: object = None
-    server_info: object = None
+    execution_info: ExecutionInfo | None = None
+    server_info: ServerInfo | None = None
     control: object = None
 
 

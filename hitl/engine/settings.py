@@ -13,6 +13,7 @@ from hitl.ledger import check_reviewer, closest, near
 from hitl.values import parse_checkpoint_id
 
 __all__ = [
+    "Durability",
     "Keys",
     "Modes",
     "Options",
@@ -158,6 +159,10 @@ def _metadata(
     return found
 
 
+Durability = Literal["sync", "async", "exit"]
+"""When checkpoints are written. Always at once: each of these means ``"sync"``."""
+
+
 class RunOptions(TypedDict, total=False):
     """The further keywords of a run; see ``CompiledStateGraph.invoke``."""
 
@@ -166,7 +171,7 @@ class RunOptions(TypedDict, total=False):
     output_keys: str | Sequence[str] | None
     interrupt_before: Sequence[str] | str | None
     interrupt_after: Sequence[str] | str | None
-    durability: Literal["sync", "async", "exit"] | None
+    durability: Durability | None
     debug: bool | None
     on_unknown: Literal["refuse", "tell_model"]
     wait: float

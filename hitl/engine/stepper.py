@@ -45,7 +45,7 @@ from hitl.engine.waits import delivered, has_lost, interrupts, ready, waiting
 from hitl.engine.wrote import Wrote
 from hitl.errors import Conflict, GraphRecursionError, InvalidUpdateError, Stale
 from hitl.ledger import move, then
-from hitl.values import INTERRUPT, Command, ItemChange
+from hitl.values import INTERRUPT, Command, Draft, ItemChange
 
 __all__ = ["Steps", "steps"]
 
@@ -259,14 +259,8 @@ def _end_step(
     moves = _moves(standing, last) if standing.items else {}
     try:
         changed = advance(shape, standing, left)
-        draft = None
-        if facts.journal.saved:
-            writes = {task.place: task.writes for task in last}
-            wrote = Wrote(writes, shape.folded, len(left) == 1)
-            told = standing.metadata != request.metadata
-            if told:
-                standing.metadata = dict(request.metadata)
-            draft = checkpoint_draft(standing, "step", changed, wrote=wrote, told=told)
+        saved = facts.journal.saved
+        draft = _draft(shape, standing, request, changed, last, len(left)) if saved else None
     except Exception as error:  # noqa: BLE001 - of a user's reducer or a value's own code
         blame(last, error)
         return False
@@ -283,6 +277,22 @@ def _end_step(
         if "checkpoints" in request.modes:
             yield Emit("checkpoints", standing)
     return True
+
+
+def _draft(
+    shape: Shape,
+    standing: Standing,
+    request: Request,
+    changed: Sequence[str],
+    last: Sequence[Task],
+    tasks: int,
+) -> Draft:
+    """Return the entry that ends a superstep of so many tasks."""
+    wrote = Wrote({task.place: task.writes for task in last}, shape.folded, tasks == 1)
+    told = standing.metadata != request.metadata
+    if told:
+        standing.metadata = dict(request.metadata)
+    return checkpoint_draft(standing, "step", changed, wrote=wrote, told=told)
 
 
 def _left(standing: Standing, last: Sequence[Task]) -> list[tuple[str, Done]] | None:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import NamedTuple, NotRequired, TypedDict
 
 from hitl.engine.ask import current_task
+from hitl.engine.effects import Effect, Emit, Ending
 from hitl.engine.settings import Modes, check_version, read_modes
 from hitl.engine.shape import Shape
 from hitl.engine.standing import Standing
 from hitl.engine.task import CURRENT, RunFacts, Task
 from hitl.engine.view import snapshot
 from hitl.engine.watch import EARLY, Told, Watch
-from hitl.values import INTERRUPT
+from hitl.values import INTERRUPT, Interrupt
 
 __all__ = [
     "Form",
     "MessageWriter",
     "Printer",
+    "StreamPart",
     "checkpoint_part",
     "get_stream_writer",
     "know_messages",
     "message_writer",
     "read_form",
+    "telling_its_life",
     "whole_messages",
 ]
 
@@ -101,6 +104,22 @@ def _about(task: Task, watch: Watch) -> dict[str, object]:
 
 
 # What is shown --------------------------------------------------------------------------------
+
+
+class StreamPart(TypedDict):
+    """A part of a stream of version two.
+
+    Attributes:
+        type: Its mode.
+        ns: The tasks around the run that it is of: ``("node:task id", ...)``.
+        data: What that mode tells.
+        interrupts: With ``values``: what waits for a human.
+    """
+
+    type: str
+    ns: tuple[str, ...]
+    data: object
+    interrupts: NotRequired[tuple[Interrupt, ...]]
 
 
 class Form(NamedTuple):
@@ -194,6 +213,18 @@ def checkpoint_part(shape: Shape, standing: Standing, watch: Watch | None) -> di
             for one in seen.tasks
         ],
     }
+
+
+def telling_its_life(steps: Generator[Effect, object, Ending]) -> Generator[Effect, object, Ending]:
+    """Return the steps of a run that also tells when it begins and how it ends."""
+    yield Emit("lifecycle", {"event": "started"})
+    try:
+        ending = yield from steps
+    except Exception as error:
+        yield Emit("lifecycle", {"event": "failed", "error": repr(error)})
+        raise
+    yield Emit("lifecycle", {"event": "interrupted" if ending.standing.due else "completed"})
+    return ending
 
 
 def whole_messages(task: Task) -> Iterator[tuple[object, dict[str, object]]]:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from hitl.engine.merge import merge, own
 from hitl.engine.plan import ParentCommand, read_return, read_route
-from hitl.engine.runtime import Runtime
+from hitl.engine.runtime import ExecutionInfo, Runtime
 from hitl.engine.shape import Branch, Injects, Node, Shape
 from hitl.engine.standing import NO_ARG, Asked, Done, Due, Intent, Record, Standing
 from hitl.engine.trace import RunTrace
 from hitl.engine.watch import Watch
 from hitl.errors import Misuse, NoCheckpointer, Stale
 from hitl.ledger import Ask, answer, answered, items_of
-from hitl.values import Config, Item, ItemChange, Json, derive
+from hitl.values import Config, Item, ItemChange, Json, checkpoint_id, derive
 
 __all__ = ["CURRENT", "Journal", "ParentCommand", "Pause", "RunFacts", "Task"]
 
@@ -57,7 +57,7 @@ class RunFacts:
     """What all tasks of a run share.
 
     Attributes:
-        nested: Whether it runs inside a task of another run.
+        outer: The task of another run that it runs inside, if any.
         path: Names of the nodes around it, each with a slash behind.
         standing: Where the run stands; tasks look only for the runs inside them.
         sleep: Waits before a node is tried again; None for this machine's own time.
@@ -74,12 +74,17 @@ class RunFacts:
     items: dict[str, Item]
     now: Callable[[], float]
     lost_calls: frozenset[str] = frozenset()
-    nested: bool = False
+    outer: Task | None = None
     path: str = ""
     standing: Standing | None = None
     sleep: Callable[[float], None] | None = None
     watch: Watch | None = None
     trace: RunTrace | None = None
+
+    @property
+    def nested(self) -> bool:
+        """Return whether it runs inside a task of another run."""
+        return self.outer is not None
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +104,7 @@ class Task:
         asked: A new question without an answer, if it paused.
         new_items: The items of that question.
         moves: Changes of items to commit when it is done.
+        pushed: What it has written beside what it returns.
         writes: What it wrote, once it is done.
         goto: Where it wants to go.
         error: What it raised.
@@ -108,6 +114,7 @@ class Task:
         held: Whether a run inside it paused, or a call of it was lost.
         ended: Whether its node has returned; what still runs in its context is outside.
         attempt: Counts how often the node has been begun in this execution, from 1.
+        awaited: Whether it runs for an event loop.
     """
 
     place: int
@@ -123,6 +130,7 @@ class Task:
     asked: Asked | None = None
     new_items: list[Item] = field(default_factory=list)
     moves: dict[str, ItemChange] = field(default_factory=dict)
+    pushed: list[tuple[str, object]] = field(default_factory=list)
     writes: list[tuple[str, object]] = field(default_factory=list)
     goto: list[Due] = field(default_factory=list)
     error: Exception | None = None
@@ -132,6 +140,7 @@ class Task:
     held: bool = False
     ended: bool = False
     attempt: int = 1
+    awaited: bool = False
 
     @property
     def paused(self) -> bool:
@@ -148,9 +157,39 @@ class Task:
         """Return the task's id, which follows from its position."""
         return derive(self.run.salt, "task", self.checkpoint, self.node.name, self.place)
 
+    @property
+    def space(self) -> str:
+        """Return the tasks around it and itself, outermost first."""
+        outer, own = self.run.outer, f"{self.node.name}:{self.id}"
+        return own if outer is None else f"{outer.space}|{own}"
+
+    @property
+    def runtime(self) -> Runtime:
+        """Return its surroundings, which know of the task."""
+        run = self.run
+        given = run.config.get("run_id")
+        info = ExecutionInfo(
+            checkpoint_id(self.checkpoint),
+            self.space,
+            self.id,
+            run.thread or None,
+            None if given is None else str(given),
+            self.attempt,
+        )
+        return replace(run.runtime, execution_info=info)
+
+    def push(self, name: str, value: object) -> None:
+        """Write to a channel beside what the node will return, before it.
+
+        Raises:
+            InvalidUpdateError: The state has no such key.
+        """
+        shape = self.run.shape
+        self.pushed += read_return(shape, self.node, {name: value}, nested=self.run.nested)[0]
+
     def start(self, *, awaited: bool = False) -> object:
         """Call the node; for an async one the result is to be awaited."""
-        node, shape = self.node, self.run.shape
+        node, shape, self.awaited = self.node, self.run.shape, awaited
         fn = node.afn if awaited and node.afn is not None else node.fn
         if self.arg is NO_ARG:
             state = (node.schema or shape.schema).build(self.values)
@@ -163,6 +202,8 @@ class Task:
     def given(self, injects: Injects) -> dict[str, object]:
         """Return what a function asks for beside the state, by parameter name."""
         runtime = self.run.runtime
+        if any(what == "runtime" for _, what in injects):
+            runtime = self.runtime
         have: Mapping[str, object] = {
             "config": self.run.config,
             "runtime": runtime,
@@ -181,6 +222,8 @@ class Task:
         self.raw = value
         shape = self.run.shape
         self.writes, self.goto = read_return(shape, self.node, value, nested=self.run.nested)
+        if self.pushed:
+            self.writes = [*self.pushed, *self.writes]
         goto, branches = shape.ways[self.node.name]
         self.goto += goto
         return branches
@@ -208,7 +251,7 @@ class Task:
         self.attempt += 1
         self.asks = self.steps = self.subs = 0
         self.error, self.raw = None, None
-        self.moves, self.writes, self.goto = {}, [], []
+        self.moves, self.pushed, self.writes, self.goto = {}, [], [], []
 
     # What runs inside the node -----------------------------------------------------------
 

@@ -122,7 +122,8 @@ def _superstep(
         _stay(shape, standing)
     elif author == END:
         changed = take_finished(shape, standing)
-        standing.due, standing.records = [], {}
+        standing.due = []
+        standing.drop_records()
         _stay(shape, standing)
     elif author is None:
         kept = _stay(shape, standing)

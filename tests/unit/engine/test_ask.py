@@ -12,7 +12,7 @@ from typing import Annotated, TypedDict
 import pytest
 
 from hitl.checkpoint import InMemorySaver
-from hitl.engine import StateGraph, interrupt, step
+from hitl.engine import StateGraph, astep, interrupt, step
 from hitl.engine.ask import current_config, current_task, running_task
 from hitl.errors import Misuse, NoCheckpointer, NotStorable, OutsideRun, Stale
 from hitl.values import START, Command, Config
@@ -238,15 +238,65 @@ def test_an_async_step_is_awaited_and_kept(store):
     assert calls == [1, 2]
 
 
+def test_a_step_that_is_awaited_takes_sync_and_async_functions_and_blocks_no_loop(store):
+    ran: list[bool] = []
+
+    def where(value):
+        ran.append(threading.current_thread() is threading.main_thread())
+        return value
+
+    async def fetch(value):
+        return value
+
+    async def node(state):
+        pairs = asyncio.gather(astep(where, 1), astep(fetch, 2), astep(where, 3))
+        return {"log": [*await pairs, await astep(lambda: fetch(4)), interrupt("?")]}
+
+    app = StateGraph(Log).add_node("n", node).add_edge(START, "n").compile(store)
+
+    async def run():
+        await app.ainvoke({"log": []}, CONFIG)
+        return await app.ainvoke(Command(resume=5), CONFIG)
+
+    assert asyncio.run(run())["log"] == [1, 2, 3, 4, 5]
+    assert ran == [False, False]
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_sync_step_on_the_event_loop_is_refused_and_elsewhere_taken(store):
+    async def node(state):
+        step(str, 1)
+
+    async def hops(state):
+        return {"log": [await asyncio.to_thread(step, str, 1)]}
+
+    def sync(state):
+        return {"log": [step(str, 2)]}
+
+    def graph(fn):
+        return StateGraph(Log).add_node("n", fn).add_edge(START, "n").compile(store)
+
+    with pytest.raises(Misuse, match="await astep"):
+        asyncio.run(graph(node).ainvoke({}, {"configurable": {"thread_id": "a"}}))
+
+    async def inside():  # as in a notebook, whose loop is not this run's
+        return graph(sync).invoke({}, {"configurable": {"thread_id": "c"}})
+
+    assert asyncio.run(graph(hops).ainvoke({}, {"configurable": {"thread_id": "b"}})) == {
+        "log": ["1"]
+    }
+    assert asyncio.run(inside()) == {"log": ["2"]}
+
+
 def test_a_step_that_hides_its_being_async_is_told_so(store):
     async def fetch():
         return 1
 
-    async def node(state):
-        return {"log": [await step(lambda: fetch())]}  # noqa: PLW0108
+    def node(state):
+        return {"log": [step(lambda: fetch())]}  # noqa: PLW0108
 
     with pytest.raises(Misuse, match="Give the async function itself"):
-        asyncio.run(single(node).compile(store).ainvoke({}, CONFIG))
+        single(node).compile(store).invoke({}, CONFIG)
 
 
 def test_steps_in_another_order_are_refused_and_the_thread_is_left_intact(hand, store):

@@ -152,7 +152,7 @@ def test_events_say_what_where_and_when(saver, config):
     events = list(app.stream_events({}, config))
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert {event["type"] for event in events} == {"event"}
-    assert {event["method"] for event in events} == {"values", "updates"}
+    assert {event["method"] for event in events} == {"values", "updates", "lifecycle"}
     last = events[-1]["params"]
     assert isinstance(last, dict)
     assert last["namespace"] == []

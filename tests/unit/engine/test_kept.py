@@ -7,7 +7,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from hitl.engine import StateGraph, interrupt
+from hitl.checkpoint import InMemorySaver
+from hitl.engine import StateGraph, interrupt, prune
 from hitl.engine import record as record_module
 from hitl.errors import Misuse, NoCheckpointer
 from hitl.values import START, Command, Config, Send
@@ -125,3 +126,70 @@ def test_two_tasks_cannot_share_it_at_once(hand, store):
 def test_it_cannot_be_the_outermost_graph(hand):
     with pytest.raises(NoCheckpointer):
         hand.invoke(remembers(), {"seen": []}, CONFIG)
+
+
+def _seen(result):
+    """Return what can be compared of a result: ids and configs differ from store to store."""
+    return result.value, [one.value for one in result.interrupts]
+
+
+def _deep(store):
+    """Return a graph with a kept graph in a kept graph, and one that loops over it."""
+    inmost = remembers(asks=True, name="inmost")
+
+    def middle(state):
+        return {"seen": [len(inmost.invoke({"seen": ["deep"]})["seen"])]}
+
+    graph = StateGraph(Inner).add_node(middle).add_edge(START, "middle")
+    kept = graph.compile(True, name="middle")
+
+    def outer(state):
+        return {"log": [kept.invoke({"seen": ["in"]})["seen"]]}
+
+    built = StateGraph(Outer).add_node(outer).add_edge(START, "outer")
+    built.add_conditional_edges("outer", lambda s: "outer" if len(s["log"]) % 2 else "__end__")
+    return built.compile(store)
+
+
+@pytest.mark.parametrize("keep_last", [1, 2, 3])
+def test_a_thread_that_is_pruned_at_every_turn_goes_on_as_one_that_is_not(store, keep_last):
+    plain = InMemorySaver()
+    shorter = 0
+    for turn in range(4):
+        inputs: list = [{"log": []}, Command(resume=f"a{turn}"), Command(resume=f"b{turn}")]
+        for given in inputs:
+            results = [_deep(saver).invoke(given, CONFIG) for saver in (plain, store)]
+            assert _seen(results[1]) == _seen(results[0])
+            shorter += prune(store, "t", keep_last=keep_last)
+    states = [_deep(saver).get_state(CONFIG) for saver in (plain, store)]
+    assert states[0].values == states[1].values
+    assert shorter > 20
+    assert len(store.entries("t")) < len(plain.entries("t")) / 2
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_thread_on_which_two_tasks_wanted_it_goes_on(hand, store, warm):
+    inner = remembers(asks=True)
+
+    def one(arg):
+        return {"log": [len(inner.invoke({"seen": ["in"]})["seen"])]}
+
+    graph = StateGraph(Outer).add_node(one)
+    graph.add_conditional_edges(
+        START, lambda s: "one" if s["log"] else [Send("one", {}), Send("one", {})], ["one"]
+    )
+    known = graph.compile(store)
+
+    def app():
+        return known if warm else graph.compile(store)
+
+    for _ in range(2):  # it is no better the second time
+        with pytest.raises(Misuse, match="side by side"):
+            hand.invoke(app(), {"log": []}, CONFIG)
+    failed = hand.state(app(), CONFIG)
+    assert [task.error is None for task in failed.tasks] == [True, False]
+    app().update_state(CONFIG, None, as_node="__end__")
+    assert hand.state(app(), CONFIG).next == ()
+    paused = hand.invoke(app(), {"log": ["x"]}, CONFIG)
+    assert [one.value for one in paused.interrupts] == ["3?"]  # two inputs before were taken in
+    assert hand.invoke(app(), Command(resume="yes"), CONFIG)["log"] == ["x", 4]
