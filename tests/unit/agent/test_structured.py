@@ -104,9 +104,8 @@ def test_a_structured_answer_is_stored_with_all_its_types(tmp_path):
     with SqliteSaver.from_conn_string(path) as saver:
         agent = create_agent(ScriptedModel([]), response_format=Weather, checkpointer=saver)
         values: Any = agent.get_state(CONFIG).values
-    assert values["structured_response"] == Weather(
-        city="Bonn", degrees=3, when=Inner(day=date(2026, 12, 1))
-    )
+    day = Inner(day=date(2026, 12, 1))
+    assert values["structured_response"] == Weather(city="Bonn", degrees=3, when=day)
 
 
 def test_an_answer_that_does_not_fit_is_told_to_the_model_which_answers_again():
