@@ -2,6 +2,16 @@
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.gate import Gate, GateResult
+from hitl.agent.hooks import (
+    after_agent,
+    after_model,
+    before_agent,
+    before_model,
+    dynamic_prompt,
+    hook_config,
+    wrap_model_call,
+    wrap_tool_call,
+)
 from hitl.agent.loop import create_agent
 from hitl.agent.messages import (
     REMOVE_ALL_MESSAGES,
@@ -16,12 +26,33 @@ from hitl.agent.messages import (
     ToolMessage,
     add_messages,
 )
-from hitl.agent.middleware import AgentMiddleware, AgentState, ModelRequest
+from hitl.agent.middleware import (
+    AgentMiddleware,
+    AgentState,
+    OmitFromInput,
+    OmitFromOutput,
+    PrivateStateAttr,
+)
 from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
+from hitl.agent.model_request import (
+    ExtendedModelResponse,
+    ModelCallResult,
+    ModelRequest,
+    ModelResponse,
+)
 from hitl.agent.patch_tool_calls import PatchToolCallsMiddleware
 from hitl.agent.providers import init_chat_model
 from hitl.agent.pushing import push_message
 from hitl.agent.scripted import ScriptedModel
+from hitl.agent.structured import (
+    AutoStrategy,
+    MultipleStructuredOutputsError,
+    ProviderStrategy,
+    ResponseFormat,
+    StructuredOutputError,
+    StructuredOutputValidationError,
+    ToolStrategy,
+)
 from hitl.agent.telemetry import instrument, uninstrument
 from hitl.agent.tool import (
     BaseTool,
@@ -43,9 +74,11 @@ __all__ = [
     "AgentMiddleware",
     "AgentState",
     "AnyMessage",
+    "AutoStrategy",
     "BaseMessage",
     "BaseTool",
     "ChatModel",
+    "ExtendedModelResponse",
     "Gate",
     "GateResult",
     "Happened",
@@ -55,24 +88,43 @@ __all__ = [
     "InjectedToolArg",
     "InjectedToolCallId",
     "MessagesState",
+    "ModelCallResult",
     "ModelFailed",
     "ModelInput",
     "ModelRequest",
+    "ModelResponse",
+    "MultipleStructuredOutputsError",
+    "OmitFromInput",
+    "OmitFromOutput",
     "PatchToolCallsMiddleware",
+    "PrivateStateAttr",
+    "ProviderStrategy",
     "RemoveMessage",
+    "ResponseFormat",
     "ScriptedModel",
+    "StructuredOutputError",
+    "StructuredOutputValidationError",
     "SystemMessage",
     "Tool",
     "ToolException",
     "ToolMessage",
     "ToolRuntime",
     "ToolSpec",
+    "ToolStrategy",
     "add_messages",
+    "after_agent",
+    "after_model",
+    "before_agent",
+    "before_model",
     "create_agent",
+    "dynamic_prompt",
+    "hook_config",
     "init_chat_model",
     "instrument",
     "push_message",
     "tool",
     "tool_facts",
     "uninstrument",
+    "wrap_model_call",
+    "wrap_tool_call",
 ]

@@ -107,6 +107,11 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """Return whether any tool's calls may wait."""
         return self.map.asks or self.policy is not None
 
+    @property
+    def stops(self) -> bool:
+        """Return whether a rejection may stop the run."""
+        return self.map.stops
+
     def after_model(self, state: Any, runtime: Runtime) -> Update:
         """Review the calls of the last answer; pause where one of them is gated.
 

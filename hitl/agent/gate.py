@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
-from hitl.agent.loop import bind_gates, hook_node, joined_state
+from hitl.agent.loop import bind_gates, joined_state
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
 from hitl.agent.policing import PolicySource
@@ -20,6 +20,7 @@ from hitl.agent.review import copied
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
 from hitl.agent.turns import answers_of, last_turn, messages_of
+from hitl.agent.wiring import hook_node
 from hitl.agent.wording import EDITED
 from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine import CompiledStateGraph, StateGraph

@@ -10,43 +10,50 @@ the ``a...`` hook in async runs: a thread could not await the call.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hitl.agent.messages import AIMessage, AnyMessage, MessagesState, ToolMessage
-from hitl.agent.model import ChatModel
-from hitl.agent.tool import Tool
-from hitl.engine import Runtime
+from hitl.agent.messages import MessagesState, ToolMessage
+from hitl.agent.model_request import ModelCallResult, ModelRequest, ModelResponse
+from hitl.engine import Hidden, Runtime
+from hitl.errors import Misuse
+from hitl.ledger import near
 from hitl.policy import ToolCallRequest
 
-__all__ = ["AgentMiddleware", "AgentState", "ModelRequest", "overrides"]
+__all__ = [
+    "AgentMiddleware",
+    "AgentState",
+    "AsyncModelHandler",
+    "AsyncToolHandler",
+    "ModelHandler",
+    "OmitFromInput",
+    "OmitFromOutput",
+    "PrivateStateAttr",
+    "ToolHandler",
+    "Update",
+    "check_jumps",
+    "jumps_of",
+    "overrides",
+]
 
 Update = Mapping[str, Any] | None
-ModelHandler = Callable[["ModelRequest"], AIMessage]
-AsyncModelHandler = Callable[["ModelRequest"], Awaitable[AIMessage]]
+ModelHandler = Callable[[ModelRequest], ModelResponse]
+AsyncModelHandler = Callable[[ModelRequest], Awaitable[ModelResponse]]
 ToolHandler = Callable[[ToolCallRequest], ToolMessage]
 AsyncToolHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage]]
 
 
+OmitFromInput = Hidden(from_input=True, from_output=False)
+"""``Annotated[T, OmitFromInput]``: only nodes write this key of the state."""
+
+OmitFromOutput = Hidden(from_input=False, from_output=True)
+"""``Annotated[T, OmitFromOutput]``: runs do not give this key of the state back."""
+
+PrivateStateAttr = Hidden()
+"""``Annotated[T, PrivateStateAttr]``: neither in inputs nor in outputs."""
+
+
 class AgentState(MessagesState):
     """The state of an agent: its conversation. Subclass it to add keys of your own."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One request to the model, as ``wrap_model_call`` sees it; change it with ``override``."""
-
-    model: ChatModel
-    messages: Sequence[AnyMessage]
-    system_prompt: str | None
-    tools: Sequence[Tool]
-    state: Mapping[str, Any]
-    runtime: Runtime
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def override(self, **changes: Any) -> ModelRequest:
-        """Return a copy with some fields changed."""
-        return replace(self, **changes)
 
 
 class AgentMiddleware:
@@ -100,13 +107,13 @@ class AgentMiddleware:
         """Run once, after everything else."""
         return None
 
-    def wrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> AIMessage:
+    def wrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelCallResult:
         """Stand around a call of the model; ``handler(request)`` makes it."""
         return handler(request)
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: AsyncModelHandler
-    ) -> AIMessage:
+    ) -> ModelCallResult:
         """Stand around a call of the model in an async run."""
         return await handler(request)
 
@@ -124,3 +131,29 @@ class AgentMiddleware:
 def overrides(middleware: AgentMiddleware, hook: str) -> bool:
     """Return whether a middleware has a hook of its own."""
     return getattr(type(middleware), hook) is not getattr(AgentMiddleware, hook)
+
+
+JUMPS = ("model", "tools", "end")
+
+
+def check_jumps(places: Sequence[str]) -> tuple[str, ...]:
+    """Return places that a hook may jump to.
+
+    Raises:
+        Misuse: One of them is none.
+    """
+    for place in [places] if isinstance(places, str) else places:
+        if place not in JUMPS:
+            raise Misuse(
+                f"A hook cannot jump to {place!r}.{near(place, JUMPS)}",
+                hint=f"Known: {', '.join(JUMPS)}.",
+            )
+    if isinstance(places, str):
+        raise Misuse(f"can_jump_to is the text {places!r}.", hint=f"Give a list: [{places!r}].")
+    return tuple(places)
+
+
+def jumps_of(hook: Callable[..., object]) -> tuple[str, ...]:
+    """Return where a hook may jump to; anywhere, where it has not declared it."""
+    declared: tuple[str, ...] | None = getattr(hook, "__can_jump_to__", None)
+    return JUMPS if declared is None else declared

@@ -1,36 +1,50 @@
-"""The model node: asks the model, with middleware around the request, and routes its answer."""
+"""The model node: asks the model, with middleware around the request, and settles its answer."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hitl.agent.messages import (
     REMOVE_ALL_MESSAGES,
     AIMessage,
-    AIMessageChunk,
     BaseMessage,
     RemoveMessage,
     SystemMessage,
+    ToolMessage,
 )
-from hitl.agent.middleware import AgentMiddleware, ModelRequest, overrides
-from hitl.agent.model import ChatModel, ModelFailed, ModelInput, StreamingModel, as_answer
+from hitl.agent.middleware import AgentMiddleware, overrides
+from hitl.agent.model import ChatModel
+from hitl.agent.model_asking import aask, ask, complete
+from hitl.agent.model_request import ModelRequest, ModelResponse, Told
 from hitl.agent.repair import repaired
-from hitl.agent.review import copied
+from hitl.agent.structured import ResponseFormat
 from hitl.agent.tool import Tool
-from hitl.agent.turns import messages_of
-from hitl.engine import MessageWriter, Runtime, Span, message_writer, span
+from hitl.agent.turns import messages_of, result_id, shown_to_code
+from hitl.engine import Runtime
 from hitl.errors import Misuse
-from hitl.values import ToolCall
 
-__all__ = ["MODEL", "ModelNode"]
+__all__ = ["MODEL", "Answer", "ModelNode"]
 
 MODEL = "model"
 
-Handler = Callable[[ModelRequest], AIMessage]
-AsyncHandler = Callable[[ModelRequest], Awaitable[AIMessage]]
+Handler = Callable[[ModelRequest], Told]
+AsyncHandler = Callable[[ModelRequest], Awaitable[Told]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model node leaves.
+
+    Attributes:
+        messages: What to write to the conversation; the model's answer, then what belongs to it.
+        updates: What to write besides, one after the other.
+    """
+
+    messages: list[BaseMessage]
+    updates: Sequence[Mapping[str, Any]] = ()
 
 
 class ModelNode:
@@ -39,20 +53,23 @@ class ModelNode:
     Args:
         model: The model.
         tools: What it may call.
-        system_prompt: What stands before the conversation.
+        system_message: What stands before the conversation.
         middleware: Whose ``wrap_model_call`` stands around it, the first one outermost.
+        response_format: The form of a structured answer, if one is wanted.
     """
 
     def __init__(
         self,
         model: ChatModel,
         tools: Sequence[Tool],
-        system_prompt: str | None,
+        system_message: SystemMessage | None,
         middleware: Sequence[AgentMiddleware],
+        response_format: ResponseFormat | None = None,
     ) -> None:
         self.model = model
         self.tools = tools
-        self.system_prompt = system_prompt
+        self.system_message = system_message
+        self.response_format = response_format
         self.wraps = [m for m in middleware if overrides(m, "wrap_model_call")]
         self.awraps = [
             m
@@ -60,173 +77,95 @@ class ModelNode:
             if overrides(m, "awrap_model_call") or overrides(m, "wrap_model_call")
         ]
 
-    def __call__(self, state: Any, runtime: Runtime) -> list[BaseMessage]:
-        """Return what to write to the conversation, the model's answer last."""
-        handler: Handler = _ask
+    def __call__(self, state: Any, runtime: Runtime) -> Answer:
+        """Return what to write."""
+        handler: Handler = ask
         for middleware in reversed(self.wraps):
             handler = _around(middleware, handler)
         whole = repaired(messages_of(state))
-        answer = handler(self._request(state, whole, runtime))
-        return self._written(state, whole, answer)
+        told = handler(self._request(state, whole, runtime, shown=bool(self.wraps)))
+        return self._answer(state, whole, told)
 
-    async def acall(self, state: Any, runtime: Runtime) -> list[BaseMessage]:
-        """Return what to write to the conversation in an async run, the model's answer last."""
-        handler: AsyncHandler = _aask
+    async def acall(self, state: Any, runtime: Runtime) -> Answer:
+        """Return what to write, in an async run."""
+        handler: AsyncHandler = aask
         for middleware in reversed(self.awraps):
             handler = _aaround(middleware, handler)
         whole = repaired(messages_of(state))
-        answer = await handler(self._request(state, whole, runtime))
-        return self._written(state, whole, answer)
+        told = await handler(self._request(state, whole, runtime, shown=bool(self.awraps)))
+        return self._answer(state, whole, told)
 
-    def _written(
-        self, state: Any, whole: list[BaseMessage] | None, answer: object
-    ) -> list[BaseMessage]:
-        message = _settled(answer, self.model.name, messages_of(state))
-        if whole is None:
-            return [message]
-        return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *whole, message]
+    def _answer(self, state: Any, whole: list[BaseMessage] | None, told: Told) -> Answer:
+        messages = _settled(told.response, messages_of(state))
+        if whole is not None:
+            messages = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *whole, *messages]
+        structured = told.response.structured_response
+        if structured is None:
+            return Answer(messages, told.updates)
+        return Answer(messages, [{"structured_response": structured}, *told.updates])
 
     def _request(
-        self, state: Any, whole: list[BaseMessage] | None, runtime: Runtime
+        self, state: Any, whole: list[BaseMessage] | None, runtime: Runtime, *, shown: bool
     ) -> ModelRequest:
+        if shown:
+            state = shown_to_code(state, whole)
+            messages = messages_of(state)
+        else:
+            messages = messages_of(state) if whole is None else whole
         return ModelRequest(
             self.model,
-            messages_of(state) if whole is None else whole,  # type: ignore[arg-type]
-            self.system_prompt,
+            messages,  # type: ignore[arg-type]
+            self.system_message,
             self.tools,
             state,
             runtime,
+            response_format=self.response_format,
         )
 
 
-def _input(request: ModelRequest) -> ModelInput:
-    messages = list(request.messages)
-    if request.system_prompt:
-        messages.insert(0, SystemMessage(request.system_prompt))
-    return ModelInput(
-        tuple(messages), tuple(tool.spec for tool in request.tools), dict(request.settings)
-    )
+def _settled(response: ModelResponse, before: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return an answer with an id that no message has, and what belongs to it addressed to it.
 
-
-def _ask(request: ModelRequest) -> AIMessage:
-    with span("model", request.model.name) as traced:
-        teller = message_writer()
-        if teller is not None and isinstance(request.model, StreamingModel):
-            answer = _streamed(request.model, request, teller)
-        else:
-            answer = request.model.generate(_input(request))
-        return _counted(answer, traced)
-
-
-async def _aask(request: ModelRequest) -> AIMessage:
-    with span("model", request.model.name) as traced:
-        teller = message_writer()
-        if teller is not None and isinstance(request.model, StreamingModel):
-            answer = await _astreamed(request.model, request, teller)
-        else:
-            answer = await request.model.agenerate(_input(request))
-        return _counted(answer, traced)
-
-
-def _counted(answer: AIMessage, traced: Span | None) -> AIMessage:
-    """Return an answer, after telling its trace how many tokens it took."""
-    usage = getattr(answer, "usage_metadata", None)  # a model of one's own may give anything
-    if traced is not None and usage:
-        traced.note({key: usage[key] for key in ("input_tokens", "output_tokens")})
-    return answer
-
-
-class _Pieces:
-    """Joins the pieces of an answer, and gives all of them the id that it will have."""
-
-    def __init__(self, request: ModelRequest) -> None:
-        self._taken = {message.id for message in request.messages}
-        self._whole: AIMessageChunk | None = None
-        self.id = ""
-
-    def take(self, piece: AIMessageChunk) -> AIMessageChunk:
-        """Return a piece with the answer's id."""
-        if not self.id:
-            new = piece.id is None or piece.id in self._taken
-            self.id = str(uuid.uuid4()) if new else str(piece.id)
-        piece = replace(piece, id=self.id)
-        self._whole = piece if self._whole is None else self._whole + piece
-        return piece
-
-    def whole(self, model: ChatModel) -> AIMessage:
-        """Return the answer."""
-        if self._whole is None:
-            raise ModelFailed(
-                f"The model {model.name} answered with nothing at all.",
-                hint="Try again; stream() must give at least one piece.",
-                model=model.name,
-            )
-        return _complete(self._whole.whole())
-
-
-def _streamed(model: StreamingModel, request: ModelRequest, teller: MessageWriter) -> AIMessage:
-    """Ask for an answer in pieces, and tell each to those who watch."""
-    pieces = _Pieces(request)
-    stream = model.stream(_input(request))
-    try:
-        for piece in stream:
-            told = pieces.take(piece)
-            teller.put(told, pieces.id)
-    except Exception:
-        teller.end(pieces.id, None)
-        raise
-    finally:
-        if isinstance(stream, Generator):
-            stream.close()  # whoever is left in the middle must not go on asking
-    whole = pieces.whole(model)
-    teller.end(pieces.id, whole)
-    return whole
-
-
-async def _astreamed(
-    model: StreamingModel, request: ModelRequest, teller: MessageWriter
-) -> AIMessage:
-    """Ask for an answer in pieces, and tell each to those who watch."""
-    pieces = _Pieces(request)
-    stream = model.astream(_input(request))
-    try:
-        async for piece in stream:
-            told = pieces.take(piece)
-            await teller.aput(told, pieces.id)
-    except Exception:
-        teller.end(pieces.id, None)
-        raise
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
-    whole = pieces.whole(model)
-    teller.end(pieces.id, whole)
-    return whole
-
-
-def _settled(answer: object, name: str, before: Sequence[BaseMessage]) -> AIMessage:
-    """Return an answer with an id that no message has, whose calls are ours and have ids."""
-    message = as_answer(answer, name)
+    Raises:
+        Misuse: There is not exactly one answer, or a message answers none of its calls.
+    """
+    message = complete(response.message)
     if message.id is None or any(one.id == message.id for one in before):
         message = replace(message, id=str(uuid.uuid4()))
-    return _complete(message)
+    open_calls = list(enumerate(message.tool_calls))
+    settled: list[BaseMessage] = [message]
+    for other in response.result:
+        if isinstance(other, AIMessage):
+            continue
+        found = next((one for one in open_calls if _answers(other, one[1])), None)
+        if found is None:
+            raise Misuse(
+                f"The result of a model call holds a {type(other).__name__} that answers none of "
+                "its calls.",
+                hint="Beside the AIMessage there may be tool messages for its calls.",
+            )
+        open_calls.remove(found)
+        settled.append(replace(other, id=result_id(message.id, found[0])))
+    return settled
 
 
-def _complete(message: AIMessage) -> AIMessage:
-    """Return an answer whose calls all have ids."""
-    if message.tool_calls:
-        calls = [_named(copied(call)) for call in message.tool_calls]
-        message = replace(message, tool_calls=calls)
-    return message
-
-
-def _named(call: ToolCall) -> ToolCall:
-    """Return a call with an id, without which no provider can tell whose its result is."""
-    return call if call.get("id") else {**call, "id": f"call_{uuid.uuid4().hex}"}
+def _answers(message: BaseMessage, call: Mapping[str, Any]) -> bool:
+    return isinstance(message, ToolMessage) and message.tool_call_id == call.get("id")
 
 
 def _around(middleware: AgentMiddleware, inner: Handler) -> Handler:
-    return lambda request: middleware.wrap_model_call(request, inner)
+    def outer(request: ModelRequest) -> Told:
+        last: Told | None = None
+
+        def handler(request: ModelRequest) -> ModelResponse:
+            nonlocal last
+            last = inner(request)
+            return last.response
+
+        result = middleware.wrap_model_call(request, handler)
+        return (last or Told(ModelResponse([]))).wrapped(result, middleware.name)
+
+    return outer
 
 
 def _aaround(middleware: AgentMiddleware, inner: AsyncHandler) -> AsyncHandler:
@@ -235,4 +174,16 @@ def _aaround(middleware: AgentMiddleware, inner: AsyncHandler) -> AsyncHandler:
             f"{middleware.name} wraps model calls in sync runs only.",
             hint="Give it awrap_model_call, or use invoke.",
         )
-    return lambda request: middleware.awrap_model_call(request, inner)
+
+    async def outer(request: ModelRequest) -> Told:
+        last: Told | None = None
+
+        async def handler(request: ModelRequest) -> ModelResponse:
+            nonlocal last
+            last = await inner(request)
+            return last.response
+
+        result = await middleware.awrap_model_call(request, handler)
+        return (last or Told(ModelResponse([]))).wrapped(result, middleware.name)
+
+    return outer

@@ -13,7 +13,14 @@ from hitl.agent.messages import AIMessage, AIMessageChunk, AnyMessage
 from hitl.errors import HitlError
 from hitl.values import Json
 
-__all__ = ["ChatModel", "ModelFailed", "ModelInput", "StreamingModel", "ToolSpec"]
+__all__ = [
+    "ChatModel",
+    "ModelFailed",
+    "ModelInput",
+    "OutputSpec",
+    "StreamingModel",
+    "ToolSpec",
+]
 
 
 class ModelFailed(HitlError):
@@ -32,6 +39,16 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """The form that the provider is to hold the answer to; ``strict`` None leaves how."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInput:
     """One request to a model.
 
@@ -40,17 +57,23 @@ class ModelInput:
         tools: What it may call.
         settings: Changes to the model's own settings, such as ``temperature``.
         tool_choice: ``auto``, ``required``, ``none`` or a tool's name; None leaves it.
+        output: The form of a structured answer, for models with ``structured_output``.
     """
 
     messages: tuple[AnyMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     tool_choice: str | None = None
+    output: OutputSpec | None = None
 
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that answers a conversation."""
+    """A model that answers a conversation.
+
+    One whose provider holds answers to a schema has ``structured_output = True`` and reads
+    ``ModelInput.output``.
+    """
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
 from hitl.agent.messages import (
@@ -31,7 +32,7 @@ from hitl.agent.messages import (
     ToolMessage,
     parse_tool_call,
 )
-from hitl.agent.model_port import ToolSpec
+from hitl.agent.model_port import OutputSpec, ToolSpec
 from hitl.errors import Misuse
 from hitl.values import Json, ToolCall
 
@@ -46,9 +47,18 @@ if TYPE_CHECKING:
 __all__ = ["from_response", "parameters", "thinking_block", "to_requests"]
 
 
-def parameters(tools: Iterable[ToolSpec]) -> ModelRequestParameters:
-    """Return tools in the library's form."""
+def parameters(
+    tools: Iterable[ToolSpec], output: OutputSpec | None = None
+) -> ModelRequestParameters:
+    """Return tools, and the form of a structured answer, in the library's form."""
+    wanted = None
+    if output is not None:
+        wanted = OutputObjectDefinition(
+            output.schema, output.name, output.description or None, output.strict
+        )
     return ModelRequestParameters(
+        output_mode="text" if wanted is None else "native",
+        output_object=wanted,
         function_tools=[
             ToolDefinition(
                 name=each.name,
@@ -56,7 +66,7 @@ def parameters(tools: Iterable[ToolSpec]) -> ModelRequestParameters:
                 parameters_json_schema=each.args_schema,
             )
             for each in tools
-        ]
+        ],
     )
 
 

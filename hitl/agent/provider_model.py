@@ -112,6 +112,11 @@ class ProviderModel:
     def __repr__(self) -> str:
         return f"<model {self.name}>"
 
+    @property
+    def structured_output(self) -> bool:
+        """Return whether the provider holds an answer to a schema."""
+        return bool(self._model.profile.get("supports_json_schema_output", False))
+
     def generate(self, request: ModelInput) -> AIMessage:
         """Return the provider's answer.
 
@@ -195,7 +200,7 @@ class ProviderModel:
                 self._model,
                 to_requests(request.messages),
                 model_settings=self._settings_for(request),
-                model_request_parameters=parameters(request.tools),
+                model_request_parameters=parameters(request.tools, request.output),
             )
         return from_response(response)
 
@@ -205,7 +210,7 @@ class ProviderModel:
                 self._model,
                 to_requests(request.messages),
                 model_settings=self._settings_for(request),
-                model_request_parameters=parameters(request.tools),
+                model_request_parameters=parameters(request.tools, request.output),
             ) as stream:
                 async for event in stream:
                     content = _piece(event)

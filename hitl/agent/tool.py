@@ -7,8 +7,6 @@ decided that it may. Knows nothing of approval, of graphs or of stores.
 from __future__ import annotations
 
 import inspect
-import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast, overload
@@ -30,6 +28,7 @@ from hitl.agent.injection import (
 from hitl.agent.model_port import ToolSpec
 from hitl.agent.own_loop import run_in_own_loop
 from hitl.agent.probing import Probe
+from hitl.agent.tool_names import is_name, plain_name
 from hitl.agent.tool_result import Happened, ToolException, tool_message
 from hitl.errors import Misuse
 from hitl.values import EFFECTS, Effect, Json, ToolCall
@@ -336,7 +335,7 @@ def check_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     by_name: dict[str, Tool] = {}
     seen: dict[str, str] = {}
     for each in tools:
-        plain = _plain_name(each.name)
+        plain = plain_name(each.name)
         if plain in seen:
             raise Misuse(
                 f"Two tools have names that are too alike: {seen[plain]!r} and {each.name!r}.",
@@ -345,22 +344,6 @@ def check_names(tools: Iterable[Tool]) -> dict[str, Tool]:
         seen[plain] = each.name
         by_name[each.name] = each
     return by_name
-
-
-_LOOK_ALIKES = str.maketrans(
-    "\u0430\u0432\u0435\u0437\u0456\u0458\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0501\u051b\u051d\u04bb\u04cf\u0261\u0131"
-    "\u03b1\u03b2\u03b3\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c3\u03c4\u03c5\u03c7\u03c9\u03b7\u03bc\u03f2\u03f3",
-    "abe3ijkmhopctyxsdqwhlgiabyeikvopotuxwnucj",
-)
-"""Letters of Cyrillic and Greek, and variants of Latin ones, by the Latin letter they look like."""
-
-
-def _plain_name(name: str) -> str:
-    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return name.translate(_LOOK_ALIKES)
-
-
-_NAME = re.compile(r"[\w.:/-]{1,128}")
 
 
 def _made(
@@ -375,7 +358,7 @@ def _made(
     if not callable(function):
         raise Misuse(f"A {type(function).__name__} cannot be a tool.", hint="Decorate a function.")
     name = name if name is not None else getattr(function, "__name__", "")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise Misuse(
             f"A tool cannot be named {name!r}.",
             hint='Use letters, digits, "_", "-", "." and give it as @tool("name").',

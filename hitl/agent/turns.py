@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
+from hitl.agent.review import Review, copied
 from hitl.values import ToolCall
 
 __all__ = [
+    "ENDS_RUN",
     "answers_of",
+    "ends_run",
     "find_turn",
     "last_turn",
     "messages_of",
     "result_id",
     "showing",
+    "shown_to_code",
     "unanswered",
 ]
 
@@ -43,6 +48,50 @@ def showing(state: Any, place: int, turn: AIMessage) -> Any:
     shown = copy.copy(state)
     object.__setattr__(shown, "messages", messages)
     return shown
+
+
+def shown_to_code(state: Any, messages: Sequence[BaseMessage] | None = None) -> Any:
+    """Return a state of its own for a hook: what it changes in place reaches nobody else.
+
+    Args:
+        state: The state as it is committed.
+        messages: What it shows as its conversation, if not its own.
+    """
+    own = [_own(message) for message in (messages_of(state) if messages is None else messages)]
+    if isinstance(state, Mapping):
+        rest = {key: value for key, value in state.items() if key != "messages"}
+        return {**{key: _value(value) for key, value in rest.items()}, "messages": own}
+    shown = copy.copy(state)
+    for key, value in vars(state).items() if hasattr(state, "__dict__") else ():
+        object.__setattr__(shown, key, _value(value))
+    object.__setattr__(shown, "messages", own)
+    return shown
+
+
+def _value(value: object) -> object:
+    return value if isinstance(value, Review) else copy.deepcopy(value)
+
+
+def _own(message: BaseMessage) -> BaseMessage:
+    """Return a copy of a message; ``copy.copy`` of a class with slots takes thrice as long."""
+    own = object.__new__(type(message))
+    for name in _fields(type(message)):
+        value = getattr(message, name)
+        if name == "tool_calls":
+            value = list(map(copied, value))
+        elif isinstance(value, (dict, list)):
+            value = copy.deepcopy(value) if value else type(value)()
+        setattr(own, name, value)
+    return own
+
+
+_FIELDS: dict[type[BaseMessage], tuple[str, ...]] = {}
+
+
+def _fields(kind: type[BaseMessage]) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(each.name for each in fields(kind))
+    return _FIELDS[kind]
 
 
 def result_id(message: str | None, index: int) -> str:
@@ -100,3 +149,12 @@ def find_turn(messages: Sequence[BaseMessage], id: str) -> int | None:
         if messages[place].id == id and isinstance(messages[place], AIMessage):
             return place
     return None
+
+
+ENDS_RUN = "ends_run"
+"""In ``additional_kwargs`` of a tool message after which the model is not asked again."""
+
+
+def ends_run(messages: Sequence[BaseMessage], place: int) -> bool:
+    """Return whether an answer to a turn says that the run ends with it."""
+    return any(ENDS_RUN in message.additional_kwargs for message in _behind(messages, place))

@@ -92,4 +92,4 @@ NOT_READABLE = (
 
 STRUCTURED = "The structured answer was taken: {answer}"
 STRUCTURED_ERROR = "The structured answer was not taken: {error} Correct it and give it again."
-STRUCTURED_TWICE = "several answers were given ({names}) where one is wanted."
+STRUCTURED_TWICE = "Several answers were given ({names}) where one is wanted."

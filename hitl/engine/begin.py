@@ -303,8 +303,9 @@ def take_input(
     """
     check_input(given)
     writes = shape.input.writes(shape.input.check_input(given), "The input")
-    hidden = [name for name in writes if name in shape.input.hidden]
-    if any(shape.input.hidden[name].from_input for name in hidden):
+    marks = shape.input.hidden
+    hidden = [name for name in writes if name in marks and marks[name].from_input]
+    if hidden:
         raise Misuse(f"The input sets {', '.join(hidden)}, which only nodes may write.")
     # Siblings that finished before the pause have done their work: their results are kept.
     changed = take_finished(shape, standing)

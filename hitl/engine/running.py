@@ -131,7 +131,7 @@ class Runner:
     def stream_channels(self) -> list[str] | str:
         """Return the keys of the states that it gives out, the name of the one for a bare state."""
         schema = self.shape.output
-        shown = [name for name in schema.channels if name not in schema.hidden]
+        shown = [name for name in schema.channels if schema.gives(name)]
         return shown[0] if schema.form == "root" else shown
 
     def with_config(self, config: Config | None = None, **more: object) -> Self:

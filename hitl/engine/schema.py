@@ -52,6 +52,11 @@ class Schema:
         """Return whether the state is an instance of a class of its own, not a dict."""
         return self.form in ("dataclass", "model")
 
+    def gives(self, name: str) -> bool:
+        """Return whether a channel is part of what runs give back."""
+        mark = self.hidden.get(name)
+        return mark is None or not mark.from_output
+
     def build(self, values: Mapping[str, object]) -> object:
         """Return the state as a node gets it; lists, dicts and sets are the caller's own."""
         if self.form == "root":
@@ -229,7 +234,18 @@ def _register_types(hints: Iterable[object]) -> None:
         if isinstance(hint, type) and _is_own_type(hint):
             if not registered(hint):
                 register(hint)
-            waiting.extend(getattr(hint, "__annotations__", {}).values())
+            waiting.extend(_inner(hint))
+
+
+def _inner(cls: type) -> Iterable[object]:
+    """Return the types of a class's fields, as far as their names can be resolved."""
+    fields = getattr(cls, "model_fields", None)
+    if isinstance(fields, Mapping):
+        return [getattr(field, "annotation", None) for field in fields.values()]
+    try:
+        return get_type_hints(cls).values()
+    except NameError:
+        return ()
 
 
 def _is_own_type(cls: type) -> bool:

@@ -50,7 +50,7 @@ def values_of(schema: Schema, values: Mapping[str, object], *, hidden: bool) -> 
     return {
         name: own(values[name])
         for name in schema.channels
-        if name in values and (hidden or name not in schema.hidden)
+        if name in values and (hidden or schema.gives(name))
     }
 
 

@@ -19,6 +19,7 @@ from hitl.values import Json, canonical
 __all__ = ["Describe", "InterruptOnConfig", "ToolConfig", "When", "read_config", "unlike"]
 
 When = Callable[[ToolCallRequest], bool]
+OnReject = Literal["continue", "stop"]
 Describe = Callable[..., str]
 """``f(tool_call, state, runtime)``, called positionally."""
 
@@ -31,12 +32,15 @@ class InterruptOnConfig(TypedDict, total=False):
         description: What the reviewer reads: a text, or ``f(tool_call, state, runtime)``.
         args_schema: A JSON Schema for edited arguments.
         when: Only calls for which this is true wait.
+        on_reject: ``"continue"`` (the default) lets the model go on after a rejection, ``"stop"``
+            ends the run.
     """
 
     allowed_decisions: list[Literal["approve", "edit", "reject", "respond"]]
     description: str | Describe
     args_schema: dict[str, Json]
     when: When
+    on_reject: OnReject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class ToolConfig:
     description: str | Describe | None = None
     args_schema: str | None = None
     when: When | None = None
+    on_reject: OnReject = "continue"
 
 
 _SPELLINGS = {
@@ -56,6 +61,8 @@ _SPELLINGS = {
     "args_schema": "args_schema",
     "argsSchema": "args_schema",
     "when": "when",
+    "on_reject": "on_reject",
+    "onReject": "on_reject",
 }
 
 _OLD = {
@@ -90,6 +97,7 @@ def read_config(entry: object, place: str) -> ToolConfig:
         description=_description(fields, place),
         args_schema=_args_schema(fields, place),
         when=_when(fields, place),
+        on_reject=_on_reject(fields, place),
     )
 
 
@@ -197,6 +205,14 @@ def _when(fields: dict[str, object], place: str) -> When | None:
     at = f'{place}["when"]'
     hint = "Give a function of a ToolCallRequest that returns True or False."
     raise Misuse(f"{at} is {_kind(given)}.", hint=hint, place=at)
+
+
+def _on_reject(fields: dict[str, object], place: str) -> OnReject:
+    given = fields.get("on_reject", "continue")
+    if given == "continue" or given == "stop":
+        return "continue" if given == "continue" else "stop"
+    at = f'{place}["on_reject"]'
+    raise Misuse(f"{at} is {_kind(given)}.", hint='Known: "continue", "stop".', place=at)
 
 
 def _kind(value: object) -> str:

@@ -41,6 +41,7 @@ class _Rule:
     when: When | None = None
     description: str | Describe | None = None
     args_schema: str | None = None
+    stops: bool = False
 
 
 _FREE = Verdict("allow", why="No rule names this tool.")
@@ -156,6 +157,15 @@ class InterruptOn:
         rules = (*self._rules.values(), self._other)
         return any(rule.verdict.effect != "allow" for rule in rules)
 
+    @property
+    def stops(self) -> bool:
+        """Whether a rejection may end the run, by any rule of the map."""
+        return any(rule.stops for rule in (*self._rules.values(), self._other))
+
+    def stops_at(self, name: str) -> bool:
+        """Return whether a rejection of a tool's call ends the run."""
+        return self._rule(name).stops
+
     def allowed(self, name: str) -> tuple[str, ...] | None:
         """Return the decisions that a tool's rule takes, None where its calls never wait."""
         verdict = self._rule(name).verdict
@@ -195,6 +205,7 @@ def _compile(name: str, entry: object) -> _Rule:
         config.when,
         config.description,
         config.args_schema,
+        config.on_reject == "stop",
     )
 
 

@@ -26,9 +26,10 @@ from hitl import (
     step,
     tool,
 )
-from hitl.agent.loop import bind_gates, hook_node, joined_state
+from hitl.agent.loop import bind_gates, joined_state
 from hitl.agent.tools_node import ToolsNode, sends
 from hitl.agent.turns import last_turn
+from hitl.agent.wiring import hook_node
 from hitl.errors import Conflict, HitlError, NoCheckpointer, OutcomeUnknown
 
 CONFIG = {"configurable": {"thread_id": "t"}}

@@ -130,7 +130,8 @@ def test_a_model_that_repeats_its_message_id_does_not_overwrite_the_conversation
 def test_a_model_may_be_asked_with_a_changed_request():
     class Prompt(AgentMiddleware):
         def wrap_model_call(self, request, handler):
-            return replace(handler(request.override(system_prompt="Be kind.")), content="kind")
+            answer = handler(request.override(system_prompt="Be kind."))
+            return replace(answer.message, content="kind")
 
     model = ScriptedModel(["hi"])
     output = create_agent(model, middleware=[Prompt()]).invoke({"messages": "go"})

@@ -144,11 +144,11 @@ def test_calls_without_an_id_get_one_that_the_message_has_too():
 def test_an_answer_that_middleware_changes_is_told_as_it_is_kept(stream):
     class Louder(AgentMiddleware):
         def wrap_model_call(self, request, handler):
-            answer = handler(request)
+            answer = handler(request).message
             return replace(answer, content=answer.text.upper(), id="louder")
 
         async def awrap_model_call(self, request, handler):
-            answer = await handler(request)
+            answer = (await handler(request)).message
             return replace(answer, content=answer.text.upper(), id="louder")
 
     agent = create_agent(Counting(), middleware=[Louder()])
