@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import (
-    ask_again,
     asked_before,
     denied,
     edited,
@@ -158,17 +157,34 @@ class Admission:
         if known.verdict == "closed":
             raise _not_approved(ticket.call)
         call = accepted(known, ticket.call, task.run.items)
+        if call is not None and self._outdated(task, known.items):
+            _withdraw(task, known.items)
+            call = None
         if call is not None:
             heard = [gate for gate in self.gates if gate.name in review.gates]
             silent = [gate for gate in self.gates if gate.name not in review.gates]
             waiting = [*_stricter(task, heard, call, known.items), *silent]
             return self._ask(task, ticket, (call, known.items), waiting)
-        # Its yes is used up or was left on another branch: a human is asked anew.
+        # Its yes is used up, of another branch, or for a tool as it was: a human is asked anew.
         asked = review.gates if known.verdict == "asked" else ()
         admitted = self._ask(task, ticket, (ticket.call, ()), self.gates, asked)
         if known.verdict == "asked" and not admitted[1]:
             raise _not_approved(ticket.call)
         return admitted
+
+    def _outdated(self, task: Task, items: Sequence[str]) -> bool:
+        """Return whether a yes that has not been used yet is for a tool as it was before.
+
+        Raises:
+            Stale: The tool is gone; the decision is kept.
+        """
+        approvals = [task.run.items[id] for id in items]
+        return any(
+            gate.tool_change(item)
+            for item in approvals
+            for gate in self.gates
+            if gate.name == item.rules.get("gate")
+        )
 
     def _ask(
         self,
@@ -252,20 +268,20 @@ class Admission:
         return None
 
     def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:
-        """Ask, again where an edit turns out not to fit; return the decided item."""
+        """Ask, again where a yes turns out to be of no use; return the decided item."""
         gate = next((one for one in self.gates if one.name == ask.rules.get("gate")), None)
         while True:
             (item,) = put(task, [ask])
             again = asked_before(task)
-            if edited(item) and again and _alike(again[0], item):
-                ask = same_ask(again[0])  # it did not fit when it was judged
+            if again and _once_more(again[0], item):
+                ask = same_ask(again[0])  # the yes was of no use when it was judged
                 continue
             problem = ""
             if gate is not None:
-                problem = gate.edit_problem(item, ticket.state, task.runtime)
-            if not problem:
+                problem = gate.problem(item, ticket.state, task.runtime)
+            if gate is None or not problem:
                 return item
-            ask = ask_again(item, problem)
+            ask = gate.ask_again(item, problem)
 
 
 def _withdraw(task: Task, items: Sequence[str]) -> None:
@@ -307,10 +323,16 @@ def _agreed(item: Item) -> bool:
     return item.decision is not None and item.decision.type in ("approve", "edit")
 
 
-def _alike(one: Item, other: Item) -> bool:
-    """Return whether the same gate asked two questions about the same call."""
-    gates = one.rules.get("gate"), other.rules.get("gate")
-    return one.kind == "action" and one.fingerprint == other.fingerprint and gates[0] == gates[1]
+def _once_more(one: Item, before: Item) -> bool:
+    """Return whether a question is another one about the same call, by the same gate.
+
+    That is where an edit did not fit, and where the tool was another one by then.
+    """
+    if one.kind != "action" or one.fingerprint != before.fingerprint:
+        return False
+    if one.rules.get("gate") != before.rules.get("gate"):
+        return False
+    return edited(before) is not None or one.rules.get("schema") != before.rules.get("schema")
 
 
 def _not_approved(call: ToolCall) -> Refused:

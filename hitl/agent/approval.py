@@ -13,12 +13,13 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from hitl.agent.deciding import asked_before, edited
+from hitl.agent.deciding import ask_again, asked_before, edited
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
 from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
+from hitl.agent.tool_change import schema_hash, tool_change
 from hitl.agent.turn_review import TurnReview
 from hitl.agent.turns import last_turn, messages_of, showing, unanswered
 from hitl.agent.wording import EDITED
@@ -190,15 +191,22 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             description = f"Tool: {name}\nArgs: {call['args']!r}\n\n{_NO_DESCRIPTION}"
         why = verdict.why + self._misfit(call)
         rules: dict[str, Json] = {"call": index, "why": why, "gate": self.name}
-        rules |= frozen(verdict, current_config())
-        if "edit" in verdict.allowed:
-            schema = self.map.args_schema(name)
-            if schema is None and name in self._tools:
-                schema = self._tools[name].args_schema
-            rules["args_schema"] = schema
-            rules["tools"] = {other: self._allows(other) for other in self._tools}
+        rules |= frozen(verdict, current_config()) | self._facts(name, verdict.allowed)
         subject: Json = {"name": name, "args": plain(call["args"]), "description": description}
         return Ask("action", print_, subject, verdict.allowed, rules, call.get("id") or "")
+
+    def _facts(self, name: str, allowed: Sequence[str]) -> dict[str, Json]:
+        """Return what of the code is frozen with a question about a call of a tool."""
+        tool, found = self._tools.get(name), dict[str, Json]()
+        if tool is not None:
+            found["schema"] = schema_hash(tool)
+        if "edit" in allowed:
+            schema = self.map.args_schema(name)
+            if schema is None and tool is not None:
+                schema = tool.args_schema
+            found["args_schema"] = schema
+            found["tools"] = {other: self._allows(other) for other in self._tools}
+        return found
 
     def _misfit(self, call: ToolCall) -> str:
         """Return the warning that a call cannot run as it stands, empty where it can."""
@@ -218,8 +226,27 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             return None
         return [*next((allowed for allowed in rules if "approve" not in allowed), rules[0])]
 
-    def edit_problem(self, item: Item, state: Any, runtime: Runtime) -> str:
-        """Return why an edit cannot run, as far as only code can tell; empty where it can.
+    def ask_again(self, item: Item, problem: str) -> Ask:
+        """Return the question about a call once more, by the code of now.
+
+        Args:
+            item: The question as it was decided.
+            problem: Why the answer could not be used.
+        """
+        name = item.subject.get("name") if isinstance(item.subject, dict) else ""
+        rules = {**item.rules, **self._facts(str(name), item.allowed)}
+        return ask_again(item, problem, rules)
+
+    def tool_change(self, item: Item) -> str:
+        """Return why a yes is not used as the call's tool is now; empty where it may be.
+
+        Raises:
+            Stale: The tool is gone; the decision is kept.
+        """
+        return tool_change(item, self._tools)
+
+    def problem(self, item: Item, state: Any, runtime: Runtime) -> str:
+        """Return why a yes cannot be used, as far as only code can tell; empty where it can.
 
         What was decided counts as a yes by every rule that lets a reviewer approve. The rule
         that asked is met already, unless the edit goes to another tool.
@@ -228,7 +255,13 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             item: The decided item.
             state: The agent's state, for rules that look at it.
             runtime: The run's surroundings.
+
+        Raises:
+            Stale: The tool is gone; the decision is kept.
         """
+        change = self.tool_change(item)
+        if change:
+            return change
         call = edited(item)
         tool = None if call is None else self._tools.get(call["name"])
         if call is None or tool is None:
@@ -236,14 +269,15 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         try:
             tool.validate(copied(call)["args"])
         except ToolArgumentsError as error:
-            return str(error)
+            return f"The edit was not run: {error}"
         asked = item.subject.get("name") if isinstance(item.subject, dict) else None
         for gate in self._gates:
             own = gate is self and call["name"] == asked
             verdict = gate.by_policy(call) if own else gate.judge(call, state, runtime)
             problem = unmet(verdict, item.rules)
             if problem:
-                return f"this call of {call['name']!r} cannot run: {problem} {verdict.why}"
+                why = f"this call of {call['name']!r} cannot run: {problem} {verdict.why}"
+                return f"The edit was not run: {why}"
         return ""
 
     def by_policy(self, call: ToolCall) -> Verdict:

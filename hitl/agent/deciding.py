@@ -6,14 +6,14 @@ rule: what is asked about comes in, and what an answer is checked against was fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hitl.agent.messages import ToolMessage
 from hitl.agent.wording import DENIED, EXPIRED, REJECTED, REJECTED_WHY
 from hitl.engine import Task
 from hitl.ledger import Ask
 from hitl.policy import Verdict
-from hitl.values import Item, ToolCall
+from hitl.values import Item, Json, ToolCall
 
 __all__ = [
     "ask_again",
@@ -65,11 +65,17 @@ def same_ask(item: Item) -> Ask:
     return Ask(item.kind, item.fingerprint, item.subject, item.allowed, item.rules, item.call_id)
 
 
-def ask_again(item: Item, problem: str) -> Ask:
-    """Return the question once more, for an edit that turned out not to fit."""
+def ask_again(item: Item, problem: str, rules: Mapping[str, Json]) -> Ask:
+    """Return a question once more, for a yes that could not be used.
+
+    Args:
+        item: The question as it was decided.
+        problem: Why the yes was not used; it stands above the description.
+        rules: What the next answer is checked against.
+    """
     subject = dict(item.subject) if isinstance(item.subject, dict) else {}
-    subject["description"] = f"The edit was not run: {problem}\n\n{subject['description']}"
-    return Ask("action", item.fingerprint, subject, item.allowed, item.rules, item.call_id)
+    subject["description"] = f"{problem}\n\n{subject['description']}"
+    return Ask("action", item.fingerprint, subject, item.allowed, rules, item.call_id)
 
 
 def edited(item: Item) -> ToolCall | None:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from hitl.agent.deciding import (
-    ask_again,
     asked_before,
     denied,
     made_of,
@@ -49,8 +48,12 @@ class Rules(Protocol):
         """Return the question about a call."""
         ...
 
-    def edit_problem(self, item: Item, state: Any, runtime: Runtime) -> str:
-        """Return why an edit cannot run, empty where it can."""
+    def problem(self, item: Item, state: Any, runtime: Runtime) -> str:
+        """Return why a yes cannot be used, empty where it can."""
+        ...
+
+    def ask_again(self, item: Item, problem: str) -> Ask:
+        """Return the question about a call once more."""
         ...
 
 
@@ -171,7 +174,7 @@ class TurnReview:
         self.answers[index] = replace(answer, id=result_id(self.turn.id, index))
 
     def _take(self, item: Item, asked: Mapping[int, Ask]) -> Ask | None:
-        """Take a decision; return the question once more where its edit cannot run.
+        """Take a decision; return the question once more where it cannot be used.
 
         What was asked once more in an earlier execution stays so.
         """
@@ -180,9 +183,9 @@ class TurnReview:
             return asked[index]
         if index not in self._calls:
             return None  # the turn was written anew, or answered: the call is gone
-        problem = self.gate.edit_problem(item, self.state, self.runtime)
+        problem = self.gate.problem(item, self.state, self.runtime)
         if problem:
-            return ask_again(item, problem)
+            return self.gate.ask_again(item, problem)
         made = made_of(item, self._calls[index])
         if isinstance(made, ToolMessage):
             self._answer(index, made)
