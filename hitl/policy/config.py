@@ -209,7 +209,7 @@ def _when(fields: dict[str, object], place: str) -> When | None:
 
 def _on_reject(fields: dict[str, object], place: str) -> OnReject:
     given = fields.get("on_reject", "continue")
-    if given == "continue" or given == "stop":
+    if given == "continue" or given == "stop":  # noqa: PLR1714 - narrows the type
         return "continue" if given == "continue" else "stop"
     at = f'{place}["on_reject"]'
     raise Misuse(f"{at} is {_kind(given)}.", hint='Known: "continue", "stop".', place=at)
