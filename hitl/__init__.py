@@ -155,154 +155,18 @@ if TYPE_CHECKING:
         ToolCall,
     )
 
-_FLOORS: dict[str, tuple[str, ...]] = {
-    "hitl.agent": (
-        "AIMessage",
-        "AIMessageChunk",
-        "AgentMiddleware",
-        "AgentState",
-        "AnyMessage",
-        "AutoStrategy",
-        "BaseMessage",
-        "BaseTool",
-        "ExtendedModelResponse",
-        "Gate",
-        "Happened",
-        "HumanInTheLoopMiddleware",
-        "HumanMessage",
-        "InjectedState",
-        "InjectedToolArg",
-        "InjectedToolCallId",
-        "MessagesState",
-        "ModelCallResult",
-        "ModelRequest",
-        "ModelResponse",
-        "MultipleStructuredOutputsError",
-        "OmitFromInput",
-        "OmitFromOutput",
-        "PatchToolCallsMiddleware",
-        "PrivateStateAttr",
-        "ProviderStrategy",
-        "REMOVE_ALL_MESSAGES",
-        "RemoveMessage",
-        "ScriptedModel",
-        "StructuredOutputError",
-        "StructuredOutputValidationError",
-        "SystemMessage",
-        "ToolException",
-        "ToolMessage",
-        "ToolRuntime",
-        "ToolStrategy",
-        "add_messages",
-        "after_agent",
-        "after_model",
-        "before_agent",
-        "before_model",
-        "create_agent",
-        "dynamic_prompt",
-        "hook_config",
-        "init_chat_model",
-        "instrument",
-        "tool",
-        "uninstrument",
-        "push_message",
-        "wrap_model_call",
-        "wrap_tool_call",
-    ),
-    "hitl.agent.deep": (
-        "CompiledSubAgent",
-        "FilesystemBackend",
-        "FilesystemPermission",
-        "StateBackend",
-        "SubAgent",
-        "create_deep_agent",
-        "create_sub_agent",
-    ),
-    "hitl.checkpoint": (
-        "AsyncSqliteSaver",
-        "Checkpointer",
-        "InMemorySaver",
-        "MemorySaver",
-        "SqliteSaver",
-    ),
-    "hitl.codec": ("register",),
-    "hitl.engine": (
-        "CompiledStateGraph",
-        "RetryPolicy",
-        "Runtime",
-        "StateGraph",
-        "astep",
-        "get_runtime",
-        "get_stream_writer",
-        "interrupt",
-        "prune",
-        "step",
-        "AsyncChatModelStream",
-        "ChatModelStream",
-        "Durability",
-        "ExecutionInfo",
-        "ParentCommand",
-        "ServerInfo",
-        "StreamPart",
-        "StreamWriter",
-    ),
-    "hitl.errors": (
-        "AlreadyDecided",
-        "BadPolicy",
-        "Busy",
-        "Conflict",
-        "EmptyInputError",
-        "Expired",
-        "GraphRecursionError",
-        "HitlError",
-        "InvalidUpdateError",
-        "Misuse",
-        "NoCheckpointer",
-        "NoThreadId",
-        "NodeTimeoutError",
-        "NotAllowed",
-        "NotStorable",
-        "NotSupported",
-        "NothingWaiting",
-        "OutcomeUnknown",
-        "OutsideRoot",
-        "Refused",
-        "Stale",
-        "StoreFailed",
-        "UnknownId",
-        "WrongAnswer",
-    ),
-    "hitl.inbox": ("Grants", "Inbox"),
-    "hitl.policy": (
-        "Action",
-        "ActionRequest",
-        "ApproveDecision",
-        "EditDecision",
-        "HITLRequest",
-        "HITLResponse",
-        "InterruptOnConfig",
-        "Policy",
-        "RejectDecision",
-        "RespondDecision",
-        "ReviewConfig",
-        "ToolCallRequest",
-    ),
-    "hitl.values": (
-        "END",
-        "START",
-        "Command",
-        "Grant",
-        "GraphOutput",
-        "Interrupt",
-        "Overwrite",
-        "PregelTask",
-        "Send",
-        "StateSnapshot",
-        "StateUpdate",
-        "ToolCall",
-    ),
-}
-_HOME = {name: floor for floor, names in _FLOORS.items() for name in names}
+_FLOORS = (
+    "errors",
+    "values",
+    "codec",
+    "checkpoint",
+    "policy",
+    "inbox",
+    "engine",
+    "agent",
+    "agent.deep",
+)
+"""Where names are looked for, lowest first: what stands higher loads what stands lower anyway."""
 
 __version__ = "0.1.0"
 
@@ -445,12 +309,13 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name from its floor, once."""
-    floor = _HOME.get(name)
-    if floor is None:
-        raise AttributeError(f"module 'hitl' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(floor), name)
-    globals()[name] = value
-    return value
+    for floor in _FLOORS if name in __all__ else ():
+        home = importlib.import_module(f"hitl.{floor}")
+        if name in home.__all__:
+            value: object = getattr(home, name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'hitl' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

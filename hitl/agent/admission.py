@@ -105,6 +105,8 @@ class _Judge(Protocol):
 
     def by_policy(self, call: ToolCall) -> Verdict: ...
 
+    def granted(self, ask: Ask) -> bool: ...
+
     def ask_for(
         self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
     ) -> Ask: ...
@@ -117,17 +119,26 @@ class _ByPolicy:
         self.name = gate.name
         self.ask_for = gate.ask_for
         self.by_policy = gate.by_policy
+        self.granted = gate.granted
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:  # noqa: ARG002
         return self.by_policy(call)
 
 
 def _stricter(
-    task: Task, heard: Sequence[_Judge], call: ToolCall, items: Sequence[str]
+    task: Task, heard: Sequence[_Judge], call: ToolCall, items: Sequence[str], granted: str = ""
 ) -> list[_Judge]:
-    """Return those who have had their say, and whose policy of now demands more."""
+    """Return those who have had their say, and whose policy of now demands more.
+
+    A remembered answer frees a call as long as the policy is the one under which it did.
+    """
     approvals = [task.run.items[id] for id in items]
-    return [_ByPolicy(gate) for gate in heard if tightened(gate.by_policy(call), approvals)]
+    stricter: list[_Judge] = []
+    for gate in heard:
+        verdict = gate.by_policy(call)
+        if not (granted and verdict.policy_id == granted) and tightened(verdict, approvals):
+            stricter.append(_ByPolicy(gate))
+    return stricter
 
 
 class Admission:
@@ -163,7 +174,7 @@ class Admission:
         if call is not None:
             heard = [gate for gate in self.gates if gate.name in review.gates]
             silent = [gate for gate in self.gates if gate.name not in review.gates]
-            waiting = [*_stricter(task, heard, call, known.items), *silent]
+            waiting = [*_stricter(task, heard, call, known.items, known.granted), *silent]
             return self._ask(task, ticket, (call, known.items), waiting)
         # Its yes is used up, of another branch, or for a tool as it was: a human is asked anew.
         asked = review.gates if known.verdict == "asked" else ()
@@ -253,7 +264,9 @@ class Admission:
             if verdict.effect == "deny":
                 raise Refused(denied(call, verdict))
             if verdict.effect == "ask":
-                return gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
+                ask = gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
+                if not gate.granted(ask):
+                    return ask
         return None
 
     def _insist(

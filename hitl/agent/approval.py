@@ -25,6 +25,7 @@ from hitl.agent.turns import last_turn, messages_of, showing, unanswered
 from hitl.agent.wording import EDITED
 from hitl.engine import Pause, Runtime, current_config, running_task
 from hitl.errors import Misuse
+from hitl.inbox import Grants
 from hitl.ledger import Ask
 from hitl.policy import (
     DESCRIPTION_PREFIX,
@@ -152,7 +153,11 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             OutsideRun: It needs a human and no node is running here.
             NoCheckpointer: It needs a human and the graph has no checkpointer.
         """
-        return self.after_model(state, runtime)
+        if not self.remembers:
+            return self.after_model(state, runtime)
+        import asyncio
+
+        return await asyncio.to_thread(self.after_model, state, runtime)
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:
         """Return what the map and the policy say about a call, the stricter of the two."""
@@ -200,6 +205,8 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         tool, found = self._tools.get(name), dict[str, Json]()
         if tool is not None:
             found["schema"] = schema_hash(tool)
+            if tool.version:
+                found["tool_version"] = tool.version
         if "edit" in allowed:
             schema = self.map.args_schema(name)
             if schema is None and tool is not None:
@@ -279,6 +286,21 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
                 why = f"this call of {call['name']!r} cannot run: {problem} {verdict.why}"
                 return f"The edit was not run: {why}"
         return ""
+
+    def granted(self, ask: Ask) -> bool:
+        """Return whether a remembered answer lets a call go on; one use of it is taken then."""
+        task = running_task()
+        store = None if task is None or "grants" not in ask.rules else task.store
+        if task is None or store is None:
+            return False
+        grants = Grants(store)
+        grant = grants.find(ask)
+        return grant is not None and grants.use(grant, thread=task.run.thread) is not None
+
+    @property
+    def remembers(self) -> bool:
+        """Return whether answers may be remembered, so that judging reads the store."""
+        return self.policy is not None and self.policy.grants
 
     def by_policy(self, call: ToolCall) -> Verdict:
         """Return what the policy alone says about a call; a map and its code have no say."""

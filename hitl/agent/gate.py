@@ -267,7 +267,7 @@ def _graph(
     return graph.compile(store, name="gate", prepare=repair)
 
 
-def _turn(calls: object, id: str | None) -> AIMessage:
+def _turn(calls: object, id: object) -> AIMessage:
     """Return calls as the message of a model that proposed them; each has an id.
 
     Raises:

@@ -62,9 +62,8 @@ def create_agent(
         tools: Functions, or what ``@tool`` made of them.
         system_prompt: What stands before the conversation.
         middleware: What is hung around the model and the tools, the first one outermost.
-        response_format: The form of a structured answer, kept in the state as
-            ``structured_response``: a pydantic model, dataclass, TypedDict or JSON schema, or a
-            ``ToolStrategy``, ``ProviderStrategy`` or ``AutoStrategy`` of one.
+        response_format: The form of the state's ``structured_response``: a class of fields or a
+            JSON schema, or a ``ToolStrategy``, ``ProviderStrategy`` or ``AutoStrategy`` of one.
         policy: A policy, or the path of a policy file. It is judged by the first approval
             middleware, beside its map; where there is none, one is put last.
         state_schema: Keys of the state beside ``messages``; a subclass of ``AgentState``.

@@ -43,11 +43,13 @@ class CallReview:
         verdict: Whether it may run.
         fingerprint: Of the call that may run: the model's, or what edits made of it.
         items: Ids of the items on which humans said yes, in the order in which they were asked.
+        granted: The id of the policy under which a remembered answer freed it, if one did.
     """
 
     verdict: CallVerdict
     fingerprint: str = ""
     items: tuple[str, ...] = ()
+    granted: str = ""
 
 
 CLOSED = CallReview("closed")
@@ -128,6 +130,8 @@ def _pack(review: CallReview) -> dict[str, object]:
     packed: dict[str, object] = {"v": review.verdict, "fp": review.fingerprint}
     if review.items:
         packed["items"] = list(review.items)
+    if review.granted:
+        packed["granted"] = review.granted
     return packed
 
 
@@ -136,6 +140,7 @@ def _unpack(packed: Mapping[str, object]) -> CallReview:
         packed["v"],  # type: ignore[arg-type]
         str(packed["fp"]),
         tuple(packed.get("items", ())),  # type: ignore[arg-type]
+        str(packed.get("granted", "")),
     )
 
 

@@ -69,6 +69,7 @@ class Tool:
         probe: Tells of an idempotency key whether its call happened, see ``tool``.
         afunc: Its async form, for a tool that has both; ``func`` is sync then.
         asks: Whether its body is known to wait for humans, so that a checkpointer must be there.
+        version: Of what it does; a remembered answer counts for one version.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Tool:
     probe: Probe | None = None
     afunc: ToolFunction | None = None
     asks: bool = False
+    version: str = ""
 
     @property
     def args_schema(self) -> dict[str, Json]:
@@ -249,6 +251,7 @@ def tool(
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
     probe: Probe | None = None,
+    version: str = "",
 ) -> Tool: ...
 
 
@@ -262,6 +265,7 @@ def tool(
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
     probe: Probe | None = None,
+    version: str = "",
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -274,6 +278,7 @@ def tool(
     args_schema: ArgsSchema = None,
     return_direct: bool = False,
     probe: Probe | None = None,
+    version: str = "",
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a tool of a function: ``@tool``, ``@tool("name")`` or ``@tool(description=...)``.
 
@@ -287,6 +292,7 @@ def tool(
         probe: Called with the idempotency key of a call that started and left no result, before
             a human is asked about it. ``Happened(result)``: it took effect, this is the result;
             ``False``: it did not, run it; anything else: it does not know. May be async.
+        version: Of what the tool does. Answers that were remembered for another version are void.
 
     Returns:
         The tool, or a decorator that makes it.
@@ -297,7 +303,8 @@ def tool(
     name = name_or_function if isinstance(name_or_function, str) else None
 
     def make(function: ToolFunction) -> Tool:
-        return _made(function, name, description, effect, args_schema, return_direct, probe)
+        made = _made(function, name, description, effect, args_schema, return_direct, probe)
+        return replace(made, version=version)
 
     if name_or_function is None or isinstance(name_or_function, str):
         return make

@@ -159,7 +159,12 @@ class ToolsNode:
                 task.run.journal.note(task.place, key, items)
 
     async def _arun(self, task: Task, ticket: Ticket) -> ToolMessage:
-        admitted = self.admitted(task, ticket)
+        if any(gate.remembers for gate in self.admission.gates):
+            import asyncio
+
+            admitted = await asyncio.to_thread(self.admitted, task, ticket)
+        else:
+            admitted = self.admitted(task, ticket)
         if isinstance(admitted, ToolMessage):
             return _told(ticket, admitted)
         once = _Once(self, task, ticket, *admitted)

@@ -48,6 +48,10 @@ class Rules(Protocol):
         """Return the question about a call."""
         ...
 
+    def granted(self, ask: Ask) -> bool:
+        """Return whether a remembered answer lets the call go on."""
+        ...
+
     def problem(self, item: Item, state: Any, runtime: Runtime) -> str:
         """Return why a yes cannot be used, empty where it can."""
         ...
@@ -129,21 +133,28 @@ class TurnReview:
             self.gated = True
             self._close_all(frozen[0].rules.get("denied"))
             self._freed(frozen[0].rules.get("free"), {_index(item) for item in frozen})
+            self._granted(frozen[0].rules.get("granted"))
             return [same_ask(item) for item in frozen]
         asks: list[Ask] = []
         refusals: dict[str, Json] = {}
         free: dict[str, Json] = {}
+        granted: dict[str, Json] = {}
         for index, call in self._calls.items():
             verdict = self.gate.judge(call, self.state, self.runtime)
             if verdict.effect == "deny":
                 refusals[str(index)] = denied(call, verdict)
             elif verdict.effect == "ask":
-                asks.append(self.gate.ask_for(index, call, verdict, self.state, self.runtime))
+                ask = self.gate.ask_for(index, call, verdict, self.state, self.runtime)
+                if not self.gate.granted(ask):
+                    asks.append(ask)
+                    continue
+                free[str(index)], granted[str(index)] = mark(call), verdict.policy_id
             else:
                 free[str(index)] = mark(call)
         self._close_all(refusals)
         self.gated = bool(asks or self.answers)
-        frozen_too = {"denied": refusals, "free": free}
+        self._granted(granted)
+        frozen_too = {"denied": refusals, "free": free, "granted": granted}
         for name, verdicts in frozen_too.items():
             if asks and verdicts:
                 asks[0] = replace(asks[0], rules={**asks[0].rules, name: verdicts})
@@ -159,6 +170,13 @@ class TurnReview:
             before = self._reviews[index]
             if before.verdict != "closed" and known.get(str(index)) != before.fingerprint:
                 self._reviews[index] = CallReview("free", "", before.items)
+
+    def _granted(self, granted: Json) -> None:
+        """Note which calls were freed by remembered answers, and under which policy."""
+        for index, policy in (granted if isinstance(granted, dict) else {}).items():
+            review = self._reviews[int(index)]
+            if review.verdict == "free" and review.fingerprint:
+                self._reviews[int(index)] = replace(review, granted=str(policy))
 
     def _close_all(self, refusals: Json) -> None:
         if isinstance(refusals, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from hitl.checkpoint import Checkpointer
 from hitl.engine.record import intent_tree, record_body
 from hitl.engine.standing import Intent
 from hitl.values import ItemChange, Json, Receipt
@@ -20,6 +21,11 @@ class TaskJournal(ABC):
 
     saved = True
     blocking = False
+
+    @property
+    @abstractmethod
+    def kept_in(self) -> Checkpointer:
+        """Return the store that it writes to."""
 
     @abstractmethod
     def write(self, entries: Entries, moves: Sequence[ItemChange]) -> Receipt:

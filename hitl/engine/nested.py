@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from hitl.checkpoint import Checkpointer
 from hitl.codec import dumps
 from hitl.engine.effects import Append
 from hitl.engine.journal import Entries, TaskJournal
@@ -43,6 +44,11 @@ class NestedWriter(TaskJournal):
         self._place = place
         self._key = key
         self._inner = inner
+
+    @property
+    def kept_in(self) -> Checkpointer:
+        """Return the store of the run around."""
+        return self.outer.kept_in
 
     def append(self, effect: Append) -> Receipt:
         """Commit what the inner stepper wants committed; the lease is the outer run's.

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from hitl.checkpoint import Checkpointer
 from hitl.engine.merge import merge, own
 from hitl.engine.plan import ParentCommand, read_return, read_route
 from hitl.engine.runtime import ExecutionInfo, Runtime
@@ -32,6 +33,11 @@ class Journal(Protocol):
     """How a running task commits: the run's one writer, seen from inside a task."""
 
     saved: bool
+
+    @property
+    def kept_in(self) -> Checkpointer | None:
+        """Return the store that it writes to, None where nothing is kept."""
+        ...
 
     def intent(self, place: int, key: str, intent: Intent, moves: Sequence[ItemChange]) -> None:
         """Commit that a call is about to start."""
@@ -252,6 +258,11 @@ class Task:
         self.asks = self.steps = self.subs = 0
         self.error, self.raw = None, None
         self.moves, self.pushed, self.writes, self.goto = {}, [], [], []
+
+    @property
+    def store(self) -> Checkpointer | None:
+        """Return where its run is kept, None where it is not."""
+        return self.run.journal.kept_in
 
     # What runs inside the node -----------------------------------------------------------
 

@@ -26,6 +26,7 @@ __all__ = ["NoJournal", "Writer"]
 class NoJournal:
     """The journal of a run that is not saved: there is nothing to write intents to."""
 
+    kept_in = None
     saved = False
     blocking = False
     holds = False
@@ -82,6 +83,11 @@ class Writer(TaskJournal):
     def holds(self) -> bool:
         """Return whether the thread's lease is still to be given back."""
         return self.fence is not None
+
+    @property
+    def kept_in(self) -> Checkpointer:
+        """Return the store that it writes to."""
+        return self.store
 
     def append(self, effect: Append) -> Receipt:
         """Commit what the stepper wants committed together.

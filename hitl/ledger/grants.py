@@ -1,7 +1,7 @@
 """Answers that are remembered: what a reviewer may wish for, and what becomes of it.
 
 ``rules["grants"]`` is ``{"scope", "ttl", "uses"}``, the most that a grant may be; what it stands
-and falls with are ``rules["policy"]`` (``{"id", "rules"}``), ``rules["schema_hash"]`` and
+and falls with are ``rules["policy"]`` (``{"id", "rules"}``), ``rules["schema"]`` and
 ``rules["tool_version"]``. A grant is
 kept as an item of kind ``grant`` on the thread where it was given, in the very commit that
 decides the call, so that neither is there without the other. Its ``interrupt`` is a key made of
@@ -26,7 +26,7 @@ from hitl.values import Grant, GrantScope, Item, ItemChange, Json, derive, finge
 __all__ = ["grant_keys", "granted", "read_grant", "read_wish", "revoke", "spend"]
 
 _SCOPES: tuple[GrantScope, ...] = ("same_args", "same_tool")
-_FACTS = ("policy", "schema_hash", "tool_version")
+_FACTS = ("policy", "schema", "tool_version")
 
 
 def read_wish(item: Item, given: object) -> dict[str, Json]:
@@ -94,7 +94,7 @@ def grant_keys(asked: Ask | Item) -> dict[GrantScope, str]:
     name = asked.subject.get("name") if isinstance(asked.subject, dict) else None
     policy, rules = _policy(asked.rules)
     facts: list[Json] = [policy, [*sorted(rules)]]
-    facts += [asked.rules.get(key) for key in ("schema_hash", "tool_version")]
+    facts += [asked.rules.get(key) for key in ("schema", "tool_version")]
     return {
         "same_args": fingerprint("grant", ["same_args", asked.fingerprint, *facts]),
         "same_tool": fingerprint("grant", ["same_tool", name, *facts]),
@@ -167,7 +167,7 @@ def read_grant(item: Item) -> Grant:
         fingerprint=item.fingerprint,
         policy_id=policy,
         rule_ids=tuple(ids),
-        schema_hash=str(rules.get("schema_hash") or ""),
+        schema_hash=str(rules.get("schema") or ""),
         tool_version=str(rules.get("tool_version") or ""),
         revoked=item.state == "withdrawn",
     )

@@ -150,6 +150,16 @@ class Policy:
         """The SHA-256 of what the files say, empty where there is none; order does not count."""
         return self._policy_id
 
+    @property
+    def grants(self) -> bool:
+        """Whether any rule permits that answers are remembered."""
+        return any(
+            rule.verdict.obligations.grants is not None
+            for layer in self.layers
+            if isinstance(layer, FileLayer)
+            for rule in layer.rules
+        )
+
     def bind(self, tools: Tools) -> Policy:
         """Return the policy for an agent's tools, so that ``unknown_tool`` holds for all others.
 

@@ -11,7 +11,9 @@ import pytest
 from hitl import (
     Command,
     Gate,
+    Grants,
     HumanInTheLoopMiddleware,
+    Inbox,
     InMemorySaver,
     Misuse,
     Policy,
@@ -294,3 +296,113 @@ def test_one_middleware_object_can_stand_in_two_agents():
     assert asked(strict.invoke({"messages": "go"}, CONFIG, version="v2")) == [500]
     assert not lax.invoke({"messages": "go"}, CONFIG, version="v2").interrupts
     assert second.ran == [500]
+
+
+# Answers that are remembered -------------------------------------------------------------------
+
+GRANTS = {"allowed": True, "uses": 2, "ttl": "1h"}
+
+
+def remembering(**more) -> Policy:
+    return policy(over(100, grants={**GRANTS, **more}))
+
+
+class Shop:
+    """Many threads of one store, each an agent that pays once."""
+
+    def __init__(self, version: str = "", mode: Any = "batched"):
+        self.saver, self.ran, self.mode = InMemorySaver(), list[int](), mode
+        self.release(version)
+
+    def release(self, version: str) -> None:
+        @tool(version=version)
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.ran.append(amount)
+            return f"paid {amount}"
+
+        self.pay = pay
+
+    def run(self, thread: str, given: Policy, *amounts: int, hand: str = "sync"):
+        calls = [
+            {"name": "pay", "args": {"amount": amount}, "id": f"c{place}"}
+            for place, amount in enumerate(amounts)
+        ]
+        agent = create_agent(
+            ScriptedModel([{"tool_calls": calls}, "Done."]),
+            [self.pay],
+            middleware=[HumanInTheLoopMiddleware({}, interrupt_mode=self.mode)],
+            policy=given,
+            checkpointer=self.saver,
+        )
+        config: Any = {"configurable": {"thread_id": thread}}
+        if hand == "async":
+            return asyncio.run(agent.ainvoke({"messages": "go"}, config, version="v2"))
+        return agent.invoke({"messages": "go"}, config, version="v2")
+
+    def grant(self, thread: str, given: Policy, amount: int, **grant) -> None:
+        """Let a human approve a call, and remember the answer."""
+        assert asked(self.run(thread, given, amount)) == [amount]
+        inbox = Inbox(self.saver)
+        (item,) = inbox.pending(thread=thread)
+        inbox.decide(item.id, {"type": "approve", "grant": grant}, by="ann")
+
+
+@pytest.mark.parametrize("hand", ["sync", "async"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_remembered_answer_lets_the_same_call_go_on_as_often_as_it_says(mode, hand):
+    shop, given = Shop(mode=mode), remembering()
+    shop.grant("first", given, 500)
+    for thread in ("second", "third"):
+        assert not shop.run(thread, given, 500, hand=hand).interrupts
+    assert shop.ran == [500, 500]
+    assert asked(shop.run("fourth", given, 500, hand=hand)) == [500]
+    assert asked(shop.run("fifth", given, 600, hand=hand)) == [600]
+
+
+def test_a_remembered_answer_holds_while_the_rest_of_its_turn_waits():
+    shop, given = Shop(), remembering()
+    shop.grant("first", given, 500)
+    output = shop.run("second", given, 500, 700)
+    assert asked(output) == [700]
+    inbox = Inbox(shop.saver)
+    (item,) = inbox.pending(thread="second")
+    inbox.decide(item.id, APPROVE)
+    model = ScriptedModel(["(was answered)", "Done."])
+    agent = create_agent(model, [shop.pay], policy=given, checkpointer=shop.saver)
+    end: Any = {"configurable": {"thread_id": "second"}}
+    assert not agent.invoke(None, end, version="v2").interrupts
+    assert sorted(shop.ran) == [500, 700]
+    assert [grant.left for grant in Grants(shop.saver).list()] == [1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_remembered_answer_is_void_under_another_policy(mode):
+    shop, given = Shop(mode=mode), remembering()
+    shop.grant("first", given, 500)
+    assert asked(shop.run("second", remembering(uses=3), 500)) == [500]
+
+
+def test_a_remembered_answer_is_void_for_another_version_of_the_tool():
+    shop, given = Shop("1"), remembering()
+    shop.grant("first", given, 500)
+    shop.release("2")
+    assert asked(shop.run("second", given, 500)) == [500]
+    shop.release("1")
+    assert not shop.run("third", given, 500).interrupts
+
+
+def test_a_revoked_answer_lets_nothing_go_on():
+    shop, given = Shop(), remembering()
+    shop.grant("first", given, 500)
+    (grant,) = Grants(shop.saver).list()
+    Grants(shop.saver).revoke(grant.id, by="bob")
+    assert asked(shop.run("second", given, 500)) == [500]
+
+
+def test_a_map_that_asks_as_well_takes_no_remembered_answer():
+    shop, given = Shop(), remembering()
+    shop.grant("first", given, 500)
+    world = World(500, entries={"pay": True})
+    world.saver = shop.saver
+    assert asked(world.start(given)) == [500]

@@ -16,7 +16,7 @@ from hitl.values import Grant, fingerprint
 RULES: dict[str, Any] = {
     "grants": {"scope": "same_tool", "ttl": 3600, "uses": 5},
     "policy": {"id": "p", "rules": ["a"]},
-    "schema_hash": "s",
+    "schema": "s",
 }
 
 
@@ -72,7 +72,7 @@ def test_a_grant_is_for_the_same_call_unless_it_was_given_for_the_tool(store, gi
     [
         {"policy": {"id": "q", "rules": ["a"]}},
         {"policy": {"id": "p", "rules": ["a", "b"]}},
-        {"schema_hash": "t"},
+        {"schema": "t"},
         {"tool_version": "2"},
         {"grants": None},
     ],

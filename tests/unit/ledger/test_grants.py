@@ -12,7 +12,7 @@ from hitl.values import Item, Json, fingerprint
 
 LIMIT: Json = {"scope": "same_args", "ttl": 3600, "uses": 5}
 FACTS: dict[str, Json] = {
-    "policy": {"id": "p", "rules": ["b", "a"]}, "schema_hash": "s", "tool_version": "1",
+    "policy": {"id": "p", "rules": ["b", "a"]}, "schema": "s", "tool_version": "1",
 }  # fmt: skip
 ARGS: dict[str, Json] = {"to": "x"}
 ITEM = Item(
@@ -100,7 +100,7 @@ def test_the_same_call_under_the_same_rules_has_the_same_key():
         {"policy": {"id": "q", "rules": ["b", "a"]}},
         {"policy": {"id": "p", "rules": ["a"]}},
         {"policy": None},
-        {"schema_hash": "other"},
+        {"schema": "other"},
         {"tool_version": "2"},
     ],
 )
