@@ -16,6 +16,7 @@ from benchmarks.measure import Figure, Scale, measure, scaled, timed
 from benchmarks.paired import VARIABLE, Peer, find_peer, run_peer
 from benchmarks.policy_report import show, write
 from benchmarks.policy_rules import CASES, KINDS, Call, Rule, call_for, rules_for, sizes, title
+from benchmarks.report import Result
 from hitl.policy import Policy
 from hitl.values import ToolCall
 
@@ -148,6 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
     peer = f"an interpreter with the peers; or the variable {VARIABLE}"
     parser.add_argument("--rival-python", metavar="PATH", help=peer)
     options = parser.parse_args(words)
+    result = Result(options.quick)
     with scaled(quick=options.quick) as scale:
         ours, by_hand = hitl(scale), bare(scale)
     python = find_peer(options.rival_python)
@@ -156,9 +158,11 @@ def main(words: Sequence[str] | None = None) -> int:
         if python
         else Peer(trouble=f"No peers: use --rival-python or {VARIABLE}.")
     )
-    show(ours, by_hand, theirs, quick=options.quick)
+    result.peers.update(theirs.versions)
+    result.notes += [theirs.trouble] if theirs.trouble else []
+    show(ours, by_hand, theirs, result)
     if options.save:
-        for path in write(ours, by_hand, theirs, quick=options.quick):
+        for path in write(ours, by_hand, theirs, result):
             print(f"written: {path}")
     return 0
 

@@ -46,20 +46,19 @@ def _sides(table: Table) -> list[str]:
     return list(dict.fromkeys(side for row in table.values() for side in row))
 
 
-def show(ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, *, quick: bool) -> None:
+def show(ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, result: Result) -> None:
     """Print the table."""
-    print(markdown(ours, by_hand, theirs, quick=quick))
+    print(markdown(ours, by_hand, theirs, result))
 
 
 def markdown(
-    ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, *, quick: bool
+    ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, result: Result
 ) -> str:
     """Return the results as a page."""
     table = _table(ours, by_hand, theirs)
     sides = _sides(table)
-    facts = Result(quick, peers=theirs.versions, notes=[theirs.trouble] if theirs.trouble else [])
     lines = ["# What one judgement costs", ""]
-    lines += [f"- {name}: {value}" for name, value in facts.facts().items() if value]
+    lines += [f"- {name}: {value}" for name, value in result.facts().items() if value]
     lines += ["", *_READING, ""]
     lines += [_line(["work", *sides]), _line(["---", *("--:" for _ in sides)])]
     for work, row in table.items():
@@ -107,8 +106,8 @@ def plot(table: Table, path: Path, *, quick: bool) -> None:
         for field in fields.flat
         for handle, label in zip(*field.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=len(handles))
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=5)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
@@ -124,7 +123,7 @@ def _points(table: Table, kind: str, side: str, *, quick: bool) -> list[tuple[in
 
 
 def write(
-    ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, *, quick: bool,
+    ours: Sequence[Figure], by_hand: Sequence[Figure], theirs: Peer, result: Result,
     folder: Path = _RESULTS,
 ) -> list[Path]:  # fmt: skip
     """Write the page, the figures and the plot; return their paths.
@@ -132,14 +131,13 @@ def write(
     The plot is left out, with a word, where matplotlib (extra ``bench``) is not installed.
     """
     folder.mkdir(exist_ok=True)
-    result = Result(quick, peers=theirs.versions)
     stem = f"policy-{result.began:%Y-%m-%d}"
     page, tree = folder / f"{stem}.md", folder / f"{stem}.json"
-    text = markdown(ours, by_hand, theirs, quick=quick)
+    text = markdown(ours, by_hand, theirs, result)
     table = _table(ours, by_hand, theirs)
     written = [page, tree]
     try:
-        plot(table, folder / f"{stem}.svg", quick=quick)
+        plot(table, folder / f"{stem}.svg", quick=result.quick)
     except ImportError:
         text += "\nNo plot: matplotlib is not installed.\n"
     else:

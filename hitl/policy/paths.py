@@ -10,6 +10,7 @@ resolves under the root at the moment of use.
 from __future__ import annotations
 
 import os
+import stat
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -203,11 +204,31 @@ def _judged(asked: PathText, root: Root, subtree: bool) -> bool | None:
     if text is not True and root._asked != root._resolved:
         other = _inside(asked.parts, root._resolved, root.case_fold, subtree)
         text = text if other is False else other
+    if text and not asked.dotted and _no_links(asked.parts, root):
+        return True
     target = _resolve(asked)
     if target is None:
         return None
     disk = _inside(target, root._resolved, root.case_fold, subtree)
     return text if text == disk else None
+
+
+def _no_links(path: Parts, root: Root) -> bool:
+    """Return whether a path holds no link from the root's folder on: mostly so, and soon told."""
+    start = len(root._resolved)
+    if path[:start] != root._resolved:
+        return False
+    place = root._disk
+    try:
+        for part in ("", *path[start:]):
+            place = f"{place}/{part}" if part else place
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                return False
+    except FileNotFoundError:
+        return True  # and so are all below
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _inside(path: Parts, root: Parts, fold: bool | None, subtree: bool) -> bool | None:

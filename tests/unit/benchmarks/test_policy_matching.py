@@ -11,6 +11,7 @@ from benchmarks.paired import Peer
 from benchmarks.policy_matching import AIMS, document
 from benchmarks.policy_report import write
 from benchmarks.policy_rules import CASES, KINDS, call_for, rules_for, sizes, title
+from benchmarks.report import Result
 from hitl.policy import Policy
 
 
@@ -39,7 +40,7 @@ def test_results_are_written_with_a_plot_where_it_can_be_drawn(tmp_path, monkeyp
     )
     theirs = Peer(figures(peer="other"), {"other": "1.0"})
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page, tree = write([*figures(), loaded], figures(), theirs, quick=True, folder=tmp_path)
+    page, tree = write([*figures(), loaded], figures(), theirs, Result(quick=True), folder=tmp_path)
     assert tree.suffix == ".json"
     text = page.read_text()
     assert "| work | hitl | bare | other |" in text
@@ -50,7 +51,7 @@ def test_results_are_written_with_a_plot_where_it_can_be_drawn(tmp_path, monkeyp
 def test_the_plot_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     loaded = Figure("policy: load a file of 100 mixed rules", 1e6, 1e6, 1e6, 1e6, {})
-    paths = write([*figures(), loaded], figures(), Peer(), quick=True, folder=tmp_path)
+    paths = write([*figures(), loaded], figures(), Peer(), Result(quick=True), folder=tmp_path)
     assert paths[-1].suffix == ".svg"
     assert "<svg" in paths[-1].read_text()
 
