@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import (
+    alone,
     ask_again,
     asked_before,
-    denied,
     edited,
     made_of,
     put,
@@ -106,6 +106,8 @@ class _Judge(Protocol):
 
     def by_policy(self, call: ToolCall) -> Verdict: ...
 
+    def refusal(self, call: ToolCall, verdict: Verdict, state: Any) -> str: ...
+
     def ask_for(
         self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
     ) -> Ask: ...
@@ -118,6 +120,7 @@ class _ByPolicy:
         self.name = gate.name
         self.ask_for = gate.ask_for
         self.by_policy = gate.by_policy
+        self.refusal = gate.refusal
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:  # noqa: ARG002
         return self.by_policy(call)
@@ -159,12 +162,12 @@ class Admission:
             raise _not_approved(ticket.call)
         call = accepted(known, ticket.call, task.run.items)
         if call is not None:
-            heard = [gate for gate in self.gates if gate.name in review.gates]
-            silent = [gate for gate in self.gates if gate.name not in review.gates]
+            heard = [gate for gate in self.gates if gate.name in known.gates]
+            silent = [gate for gate in self.gates if gate.name not in known.gates]
             waiting = [*_stricter(task, heard, call, known.items), *silent]
             return self._ask(task, ticket, (call, known.items), waiting)
         # Its yes is used up or was left on another branch: a human is asked anew.
-        asked = review.gates if known.verdict == "asked" else ()
+        asked = known.gates if known.verdict == "asked" else ()
         admitted = self._ask(task, ticket, (ticket.call, ()), self.gates, asked)
         if known.verdict == "asked" and not admitted[1]:
             raise _not_approved(ticket.call)
@@ -234,10 +237,11 @@ class Admission:
         runtime = task.run.runtime
         for gate in waiting:
             verdict = gate.judge(call, ticket.state, runtime)
-            if verdict.effect == "deny":
-                raise Refused(denied(call, verdict))
+            refusal = gate.refusal(call, verdict, ticket.state)
+            if refusal:
+                raise Refused(refusal)
             if verdict.effect == "ask":
-                return gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
+                return alone(gate.ask_for(ticket.index, call, verdict, ticket.state, runtime))
         return None
 
     def _insist(
@@ -248,7 +252,8 @@ class Admission:
             allowed = gate.map.allowed(call["name"]) if gate.name in names else None
             if allowed:
                 verdict = Verdict("ask", allowed, "An earlier approval does not count here.")
-                return gate.ask_for(ticket.index, call, verdict, ticket.state, task.run.runtime)
+                runtime = task.run.runtime
+                return alone(gate.ask_for(ticket.index, call, verdict, ticket.state, runtime))
         return None
 
     def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:
