@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import (
+    alone,
     asked_before,
-    denied,
     edited,
     made_of,
     put,
@@ -106,6 +106,7 @@ class _Judge(Protocol):
     def by_policy(self, call: ToolCall) -> Verdict: ...
 
     def granted(self, ask: Ask) -> bool: ...
+    def refusal(self, call: ToolCall, verdict: Verdict, state: Any) -> str: ...
 
     def ask_for(
         self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
@@ -120,6 +121,7 @@ class _ByPolicy:
         self.ask_for = gate.ask_for
         self.by_policy = gate.by_policy
         self.granted = gate.granted
+        self.refusal = gate.refusal
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:  # noqa: ARG002
         return self.by_policy(call)
@@ -172,12 +174,12 @@ class Admission:
             _withdraw(task, known.items)
             call = None
         if call is not None:
-            heard = [gate for gate in self.gates if gate.name in review.gates]
-            silent = [gate for gate in self.gates if gate.name not in review.gates]
+            heard = [gate for gate in self.gates if gate.name in known.gates]
+            silent = [gate for gate in self.gates if gate.name not in known.gates]
             waiting = [*_stricter(task, heard, call, known.items, known.granted), *silent]
             return self._ask(task, ticket, (call, known.items), waiting)
         # Its yes is used up, of another branch, or for a tool as it was: a human is asked anew.
-        asked = review.gates if known.verdict == "asked" else ()
+        asked = known.gates if known.verdict == "asked" else ()
         admitted = self._ask(task, ticket, (ticket.call, ()), self.gates, asked)
         if known.verdict == "asked" and not admitted[1]:
             raise _not_approved(ticket.call)
@@ -261,12 +263,13 @@ class Admission:
         runtime = task.runtime
         for gate in waiting:
             verdict = gate.judge(call, ticket.state, runtime)
-            if verdict.effect == "deny":
-                raise Refused(denied(call, verdict))
+            refusal = gate.refusal(call, verdict, ticket.state)
+            if refusal:
+                raise Refused(refusal)
             if verdict.effect == "ask":
                 ask = gate.ask_for(ticket.index, call, verdict, ticket.state, runtime)
                 if not gate.granted(ask):
-                    return ask
+                    return alone(ask)
         return None
 
     def _insist(
@@ -277,7 +280,7 @@ class Admission:
             allowed = gate.map.allowed(call["name"]) if gate.name in names else None
             if allowed:
                 verdict = Verdict("ask", allowed, "An earlier approval does not count here.")
-                return gate.ask_for(ticket.index, call, verdict, ticket.state, task.runtime)
+                return alone(gate.ask_for(ticket.index, call, verdict, ticket.state, task.runtime))
         return None
 
     def _decided(self, task: Task, ticket: Ticket, ask: Ask) -> Item:

@@ -13,20 +13,21 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from hitl.agent.deciding import ask_again, asked_before, edited
+from hitl.agent.deciding import ask_again, asked_before, denied, edited, rejections
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
 from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
+from hitl.agent.spelling import one_spelling
 from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
 from hitl.agent.tool_change import schema_hash, tool_change
 from hitl.agent.turn_review import TurnReview
 from hitl.agent.turns import last_turn, messages_of, showing, unanswered
-from hitl.agent.wording import EDITED
+from hitl.agent.wording import ASKED_ENOUGH, EDITED
 from hitl.engine import Pause, Runtime, current_config, running_task
 from hitl.errors import Misuse
 from hitl.inbox import Grants
-from hitl.ledger import Ask
+from hitl.ledger import Ask, schema_faults
 from hitl.policy import (
     DESCRIPTION_PREFIX,
     InterruptOn,
@@ -38,7 +39,11 @@ from hitl.policy import (
 )
 from hitl.values import Item, Json, ToolCall, plain
 
-__all__ = ["HumanInTheLoopMiddleware"]
+__all__ = ["MAX_ASKS", "HumanInTheLoopMiddleware"]
+
+MAX_ASKS = 3
+"""Once, and twice more: a model may take up a call again that was rejected too early; one that
+repeats it a fourth time is in a loop, and a person is the last who should break it."""
 
 Mode = Literal["batched", "per_call"]
 T = TypeVar("T")
@@ -49,13 +54,19 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
 
     Args:
         interrupt_on: For each tool ``True`` (every call waits, all decisions), ``False`` (never
-            waits) or ``{"allowed_decisions": [...], "description"?, "args_schema"?, "when"?}``.
+            waits) or ``{"allowed_decisions": [...], "description"?, "args_schema"?, "when"?,
+            "on_reject"?}``.
         policy: A policy, or the path of a policy file, that is judged beside the map; for each
             call the stricter of the two counts.
         description_prefix: First line of descriptions that are not given.
         interrupt_mode: ``"batched"`` asks once per turn, ``"per_call"`` once per call.
         edit_notice: Put before the result of an edited call, with ``{name}`` and ``{args}``;
             None for nothing.
+        max_asks: How often exactly the same call is asked about before the user says something
+            new, once it is rejected each time; then the model is told, and nobody is asked. None
+            for no bound.
+        **javascript: ``interruptOn`` and ``descriptionPrefix``, as JavaScript spells them; an
+            object of these may also be given in place of the map.
 
     Raises:
         Misuse: Something in the map is wrong; the message names the tool and the place.
@@ -66,13 +77,18 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
 
     def __init__(
         self,
-        interrupt_on: Mapping[str, bool | InterruptOnConfig],
+        interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
         *,
         policy: PolicySource | None = None,
         description_prefix: str = DESCRIPTION_PREFIX,
         interrupt_mode: Mode = "batched",
         edit_notice: str | None = EDITED,
+        max_asks: int | None = MAX_ASKS,
+        **javascript: Any,
     ) -> None:
+        interrupt_on, description_prefix = one_spelling(
+            interrupt_on, description_prefix, javascript
+        )
         if interrupt_mode not in ("batched", "per_call"):
             raise Misuse(
                 f"interrupt_mode is {interrupt_mode!r}.", hint='Known: "batched", "per_call".'
@@ -80,10 +96,13 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         self.description_prefix = description_prefix
         self.interrupt_mode = interrupt_mode
         self.edit_notice = edit_notice
+        self.max_asks = max_asks
         _check_notice(edit_notice)
+        _check_asks(max_asks)
         self.map = InterruptOn.compile(interrupt_on, description_prefix=description_prefix)
         self.policy = None if policy is None else as_policy(policy)
         self.interrupt_on = dict(interrupt_on)
+        _check_schemas(self.map)
         self._tools: Mapping[str, Tool] = {}
         self._gates: Sequence[HumanInTheLoopMiddleware] = (self,)
 
@@ -197,6 +216,8 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         why = verdict.why + self._misfit(call)
         rules: dict[str, Json] = {"call": index, "why": why, "gate": self.name}
         rules |= frozen(verdict, current_config()) | self._facts(name, verdict.allowed)
+        if self.map.stops_at(name):
+            rules["on_reject"] = "stop"
         subject: Json = {"name": name, "args": plain(call["args"]), "description": description}
         return Ask("action", print_, subject, verdict.allowed, rules, call.get("id") or "")
 
@@ -302,6 +323,23 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """Return whether answers may be remembered, so that judging reads the store."""
         return self.policy is not None and self.policy.grants
 
+    def refusal(self, call: ToolCall, verdict: Verdict, state: Any) -> str:
+        """Return what the model reads of a call about which nobody is asked; empty otherwise.
+
+        Args:
+            call: The call.
+            verdict: What the map and the policy say about it.
+            state: The agent's state, whose conversation tells what was rejected before.
+        """
+        if verdict.effect == "deny":
+            return denied(call, verdict)
+        if verdict.effect != "ask" or self.max_asks is None:
+            return ""
+        times = rejections(messages_of(state), call)
+        if times < self.max_asks:
+            return ""
+        return ASKED_ENOUGH.format(name=call["name"], times=times)
+
     def by_policy(self, call: ToolCall) -> Verdict:
         """Return what the policy alone says about a call; a map and its code have no say."""
         return Verdict("allow") if self.policy is None else self.policy.judge(call)
@@ -328,6 +366,26 @@ def _unpaused(rule: Callable[[], T]) -> T | None:
         task.asks, task.asked, task.new_items, task.held = asks, None, [], False
         return None
     return said
+
+
+def _check_asks(max_asks: object) -> None:
+    if max_asks is not None and (type(max_asks) is not int or max_asks < 1):
+        raise Misuse(
+            f"max_asks is {max_asks!r}.", hint="Give a number from 1, or None for no bound."
+        )
+
+
+def _check_schemas(rules: InterruptOn) -> None:
+    """Refuse a schema by which no edit could be checked."""
+    for name in (*rules.tools, "*"):
+        schema = rules.args_schema(name)
+        faults = [] if schema is None else schema_faults(schema)
+        if faults:
+            raise Misuse(
+                f'interrupt_on["{name}"]["args_schema"] is no JSON Schema: {"; ".join(faults)}.',
+                hint="A pydantic model has one: Model.model_json_schema().",
+                tool=name,
+            )
 
 
 def _check_notice(notice: str | None) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from hitl.agent.injection import Injection, injection_of, is_injected, marks_of
 from hitl.errors import Misuse
+from hitl.ledger import schema_faults
 from hitl.values import Json
 
 if TYPE_CHECKING:
@@ -165,6 +166,12 @@ def _schema_and_check(
             hint="Give a pydantic model class or a JSON schema.",
         )
     schema = {"type": "object", "properties": {}, **given}
+    faults = schema_faults(cast(Json, schema))
+    if faults:
+        raise Misuse(
+            f"args_schema of the tool {name!r} is no JSON Schema: {'; '.join(faults)}.",
+            hint="A pydantic model has one: Model.model_json_schema().",
+        )
     properties = cast(dict[str, Json], schema["properties"])
     _fits(name, function, plain, set(properties))
     check: Check = dict if _takes_any(function) else _of_signature(name, plain, about)[1]

@@ -7,8 +7,11 @@ rule: what is asked about comes in, and what an answer is checked against was fr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from hitl.agent.messages import ToolMessage
+from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from hitl.agent.review import mark
+from hitl.agent.turns import ENDS_RUN, answers_of, last_turn
 from hitl.agent.wording import DENIED, EXPIRED, REJECTED, REJECTED_WHY
 from hitl.engine import Task
 from hitl.ledger import Ask
@@ -16,6 +19,7 @@ from hitl.policy import Verdict
 from hitl.values import Item, Json, ToolCall
 
 __all__ = [
+    "alone",
     "ask_again",
     "asked_before",
     "denied",
@@ -23,8 +27,62 @@ __all__ = [
     "made_of",
     "put",
     "refused",
+    "rejections",
     "same_ask",
 ]
+
+
+DECISION = "hitl_decision"
+"""In ``additional_kwargs`` of a tool message that a human's decision made: its type."""
+
+
+def rejections(messages: Sequence[BaseMessage], call: ToolCall) -> int:
+    """Return how often humans have rejected exactly this call since the last human message.
+
+    Args:
+        messages: The conversation, up to the turn that proposes the call.
+        call: The call.
+
+    Raises:
+        Refused: Its arguments are not plain JSON.
+    """
+    print_, times = mark(call), 0
+    newest = last_turn(messages)
+    for place in range(len(messages) - 1 if newest is None else newest - 1, -1, -1):
+        turn = messages[place]
+        if isinstance(turn, HumanMessage):
+            break
+        if isinstance(turn, AIMessage) and turn.tool_calls:
+            answers = zip(turn.tool_calls, answers_of(messages, place), strict=True)
+            times += sum(_rejected(answer) and mark(one) == print_ for one, answer in answers)
+    return times
+
+
+def _rejected(answer: ToolMessage | None) -> bool:
+    return answer is not None and answer.additional_kwargs.get(DECISION) == "reject"
+
+
+def alone(ask: Ask) -> Ask:
+    """Return a question about one call that is put by itself, with the form of its answer."""
+    args: Json = ask.rules.get("args_schema") or {"type": "object"}
+    action: dict[str, Json] = {"name": {"type": "string"}, "args": args}
+    more: dict[str, dict[str, Json]] = {
+        "edit": {"edited_action": _object(action, list(action))},
+        "reject": {"message": {"type": "string"}},
+        "respond": {"message": {"type": "string"}},
+    }
+    forms: list[Json] = [
+        _object(
+            {"type": {"const": kind}, **more.get(kind, {})},
+            ["type", *([] if kind == "reject" else more.get(kind, {}))],
+        )
+        for kind in ask.allowed
+    ]
+    return replace(ask, rules={**ask.rules, "response_schema": {"anyOf": forms}})
+
+
+def _object(properties: Mapping[str, Json], required: Sequence[Json]) -> dict[str, Json]:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
 def asked_before(task: Task | None) -> list[Item]:
@@ -102,10 +160,14 @@ def made_of(item: Item, call: ToolCall) -> ToolCall | ToolMessage:
     name, id = call["name"], call.get("id") or ""
     message = str(decision.payload.get("message") or "")
     if decision.type == "respond":
-        return ToolMessage(message, name=name, tool_call_id=id)
+        told: dict[str, object] = {DECISION: "respond"}
+        return ToolMessage(message, name=name, tool_call_id=id, additional_kwargs=told)
     form = EXPIRED if decision.type == "expire" else REJECTED_WHY if message else REJECTED
     text = form.format(name=name, id=id, message=message)
-    return refused(call, text)
+    about: dict[str, object] = {DECISION: decision.type}
+    if item.rules.get("on_reject") == "stop":
+        about[ENDS_RUN] = True
+    return replace(refused(call, text), additional_kwargs=about)
 
 
 def refused(call: ToolCall, text: str) -> ToolMessage:

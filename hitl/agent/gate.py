@@ -65,6 +65,8 @@ class Gate:
         interrupt_mode: ``"batched"``: nothing of a turn runs before all of it is decided;
             ``"per_call"``: free calls run at once, each approved one when it is approved.
         edit_notice: Put before the result of an edited call.
+        max_asks: How often exactly the same call is asked about on a thread, once it is
+            rejected each time; None for no bound.
 
     Raises:
         Misuse: A tool or the map is not what it should be; or there is neither map nor policy.
@@ -81,6 +83,7 @@ class Gate:
         description_prefix: str = DESCRIPTION_PREFIX,
         interrupt_mode: Literal["batched", "per_call"] = "batched",
         edit_notice: str | None = EDITED,
+        max_asks: int | None = None,
     ) -> None:
         check_store(store, "store")
         if interrupt_on is None and policy is None:
@@ -95,6 +98,7 @@ class Gate:
             description_prefix=description_prefix,
             interrupt_mode=interrupt_mode,
             edit_notice=edit_notice,
+            max_asks=max_asks,
         )
         _, gates = bind_gates([approval], known)
         self.store = store

@@ -86,19 +86,13 @@ def create_agent(
     own = [tool for one in middleware for tool in one.tools]
     known = check_names([as_tool(tool) for tool in [*(tools or ()), *own]])
     middleware, gates = bind_gates(middleware, known, policy)
-    wanted = as_response_format(response_format)
-    _check_schemas(wanted, known)
+    wanted = _wanted(response_format, known)
     state = joined_state(
         state_schema or AgentState,
         [*[one.state_schema for one in middleware], _structured_state(wanted)],
     )
-    model_node = ModelNode(
-        as_model(model),
-        list(known.values()),
-        as_system_message(system_prompt),
-        middleware,
-        wanted,
-    )
+    system = as_system_message(system_prompt)
+    model_node = ModelNode(as_model(model), [*known.values()], system, middleware, wanted)
     graph = StateGraph(state, context_schema)
     Wiring(graph, list(middleware)).wire(model_node, ToolsNode(known, gates, middleware))
     return graph.compile(
@@ -127,13 +121,16 @@ def _structured_state(wanted: ResponseFormat | None) -> type | None:
     return TypedDict("Structured", {"structured_response": hint})  # type: ignore[operator,no-any-return]
 
 
-def _check_schemas(wanted: ResponseFormat | None, tools: Mapping[str, Tool]) -> None:
+def _wanted(response_format: object, tools: Mapping[str, Tool]) -> ResponseFormat | None:
+    """Return the form of a structured answer, once it is sure that no tool has its name."""
+    wanted = as_response_format(response_format)
     for schema in [] if wanted is None else schemas_of(wanted):
         if schema.name in tools:
             raise Misuse(
                 f"A schema of response_format and a tool are both named {schema.name!r}.",
                 hint="Rename one: a model may answer by calling the schema.",
             )
+    return wanted
 
 
 def _check_middleware(middleware: Sequence[AgentMiddleware]) -> None:

@@ -43,12 +43,14 @@ class CallReview:
         verdict: Whether it may run.
         fingerprint: Of the call that may run: the model's, or what edits made of it.
         items: Ids of the items on which humans said yes, in the order in which they were asked.
+        gates: Names of the approval middleware that have had their say on exactly this call.
         granted: The id of the policy under which a remembered answer freed it, if one did.
     """
 
     verdict: CallVerdict
     fingerprint: str = ""
     items: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
     granted: str = ""
 
 
@@ -62,12 +64,10 @@ class Review:
     Attributes:
         message: Id of the turn's message.
         calls: What was decided about each call, in their order.
-        gates: Names of the approval middleware that have had their say.
     """
 
     message: str
     calls: tuple[CallReview, ...]
-    gates: tuple[str, ...] = ()
 
     def of(self, message: str, index: int) -> CallReview | None:
         """Return what was decided about a call, None where this review does not speak of it."""
@@ -130,6 +130,8 @@ def _pack(review: CallReview) -> dict[str, object]:
     packed: dict[str, object] = {"v": review.verdict, "fp": review.fingerprint}
     if review.items:
         packed["items"] = list(review.items)
+    if review.gates:
+        packed["gates"] = list(review.gates)
     if review.granted:
         packed["granted"] = review.granted
     return packed
@@ -140,6 +142,7 @@ def _unpack(packed: Mapping[str, object]) -> CallReview:
         packed["v"],  # type: ignore[arg-type]
         str(packed["fp"]),
         tuple(packed.get("items", ())),  # type: ignore[arg-type]
+        tuple(packed.get("gates", ())),  # type: ignore[arg-type]
         str(packed.get("granted", "")),
     )
 
@@ -155,13 +158,15 @@ def join_reviews(old: Review | None, new: Review | None) -> Review | None:
     if len(old.calls) != len(new.calls):
         return new  # the turn was written anew
     calls = tuple(_joined(a, b) for a, b in zip(old.calls, new.calls, strict=True))
-    return Review(new.message, calls, _union(old.gates, new.gates))
+    return Review(new.message, calls)
 
 
 def _joined(old: CallReview, new: CallReview) -> CallReview:
     """Return the stricter of two verdicts; a call that two asked about needs both."""
     stricter = old if _STRICTER[old.verdict] > _STRICTER[new.verdict] else new
-    return replace(stricter, items=_union(old.items, new.items))
+    # Who judged what the call was before it was rewritten has not judged this one.
+    gates = _union(old.gates, new.gates) if old.fingerprint == new.fingerprint else stricter.gates
+    return replace(stricter, items=_union(old.items, new.items), gates=gates)
 
 
 def _union(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from hitl.agent.deciding import (
     asked_before,
-    denied,
     made_of,
     put,
     refused,
@@ -20,7 +19,8 @@ from hitl.agent.deciding import (
 )
 from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.review import CLOSED, CallReview, Review, accepted, mark
-from hitl.agent.turns import result_id
+from hitl.agent.turns import ENDS_RUN, result_id
+from hitl.agent.wording import STOPPED
 from hitl.engine import Runtime, current_task, running_task
 from hitl.errors import Refused
 from hitl.ledger import Ask
@@ -46,6 +46,10 @@ class Rules(Protocol):
         self, index: int, call: ToolCall, verdict: Verdict, state: Any, runtime: Runtime
     ) -> Ask:
         """Return the question about a call."""
+        ...
+
+    def refusal(self, call: ToolCall, verdict: Verdict, state: Any) -> str:
+        """Return what the model reads of a call that is not asked about, empty where it may be."""
         ...
 
     def granted(self, ask: Ask) -> bool:
@@ -88,6 +92,7 @@ class TurnReview:
         self.state, self.runtime = state, runtime
         self.answers: dict[int, ToolMessage] = {}
         self.gated = False
+        self._stopped = False
         self._calls: dict[int, ToolCall] = {}
         self._reviews = [CLOSED] * len(turn.tool_calls) if old is None else list(old.calls)
 
@@ -106,8 +111,20 @@ class TurnReview:
             items = put(task, asks)
             asked = {_index(item): same_ask(item) for item in asked_before(task)}
             asks = [again for item in items if (again := self._take(item, asked)) is not None]
-        gates = () if self.old is None else self.old.gates
-        return Review(self.turn.id or "", tuple(self._reviews), (*gates, self.gate.name))
+        if self._stopped:
+            self._stop()
+        for index in self._calls:
+            review = self._reviews[index]
+            if review.fingerprint:
+                self._reviews[index] = replace(review, gates=(*review.gates, self.gate.name))
+        return Review(self.turn.id or "", tuple(self._reviews))
+
+    def _stop(self) -> None:
+        """Close what no human has approved: a rejection ends the run."""
+        for index, call in self._calls.items():
+            review = self._reviews[index]
+            if review.verdict == "free" and not review.items:
+                self._close(index, call, STOPPED.format(name=call["name"]))
 
     def _open(self, index: int, proposed: ToolCall) -> None:
         """Start from the call as it stands: proposed, or as another middleware left it."""
@@ -141,8 +158,9 @@ class TurnReview:
         granted: dict[str, Json] = {}
         for index, call in self._calls.items():
             verdict = self.gate.judge(call, self.state, self.runtime)
-            if verdict.effect == "deny":
-                refusals[str(index)] = denied(call, verdict)
+            refusal = self.gate.refusal(call, verdict, self.state)
+            if refusal:
+                refusals[str(index)] = refusal
             elif verdict.effect == "ask":
                 ask = self.gate.ask_for(index, call, verdict, self.state, self.runtime)
                 if not self.gate.granted(ask):
@@ -206,10 +224,12 @@ class TurnReview:
             return self.gate.ask_again(item, problem)
         made = made_of(item, self._calls[index])
         if isinstance(made, ToolMessage):
+            self._stopped = self._stopped or ENDS_RUN in made.additional_kwargs
             self._answer(index, made)
         else:
-            before = self._reviews[index].items
-            self._reviews[index] = CallReview("asked", mark(made), (*before, item.id))
+            before = self._reviews[index]
+            items = (*before.items, item.id)
+            self._reviews[index] = CallReview("asked", mark(made), items, before.gates)
         return None
 
 

@@ -110,11 +110,10 @@ class Wiring:
             return _told(await model.acall(state, runtime), following)
 
         self.graph.add_node(MODEL, ask, async_action=aask, onward=_onward(following))
-        after = self._after_tools(tools)
+        tools.after = after = self._after_tools(tools)
         if self.stops:
-            self.graph.add_node(CHECK, lambda state: Command(goto=after(messages_of(state))))
-            after = _to(CHECK)
-        tools.after = after
+            self._check_after(after)
+            tools.after = after = _to(CHECK)
         self.graph.add_node(
             TOOLS, tools, async_action=tools.acall, approves=tools.asks, onward=_onward(after)
         )
@@ -123,6 +122,14 @@ class Wiring:
         self._chain(self.after_model, "after_model", self._after_turn)
         self._chain(self.after_agent, "after_agent", lambda _: END)
         self.graph.add_edge(START, self._first(self.before_agent, self.entry))
+
+    def _check_after(self, following: Route) -> None:
+        """Add the node that sees what all calls of a turn came to, and says how to go on."""
+
+        def check(state: Any) -> Command:
+            return Command(goto=following(messages_of(state)))
+
+        self.graph.add_node(CHECK, check, onward=_onward(following))
 
     def _after_model(self) -> Route:
         """Go on after the model: to the hooks that look at its answer, if they have to."""
@@ -142,7 +149,7 @@ class Wiring:
     def _after_tools(self, tools: ToolsNode) -> Route:
         """Go on to the model; or to the end, where all of a turn's tools return directly."""
         direct = {name for name, tool in tools.executor.tools.items() if tool.return_direct}
-        if not direct and not self.stops:
+        if not direct:
             # A structured answer beside calls ends the run too: see `ends_run`.
             return self._ended_or
 

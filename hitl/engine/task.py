@@ -313,7 +313,7 @@ class Task:
         self.new_items = items_of(
             asks, ids, interrupt, thread=run.thread, path=run.path + self.node.name, at=run.now()
         )
-        schema = asks[0].rules.get("response_schema") if single else None
+        schema = asks[0].rules.get("response_schema") if len(asks) == 1 else None
         self.asked = Asked(
             interrupt, value(ids), ids, schema=schema if isinstance(schema, dict) else None
         )

@@ -8,6 +8,7 @@ from hitl.ledger.grants import grant_keys, read_grant, revoke, spend
 from hitl.ledger.lifecycle import FINAL, MOVES, Move, ask, move, then
 from hitl.ledger.resolve import bind, groups, is_map, resolve
 from hitl.ledger.schema import problems
+from hitl.ledger.schema_check import schema_faults
 from hitl.ledger.votes import needs_votes, progress
 from hitl.ledger.wording import closest, near
 
@@ -41,6 +42,7 @@ __all__ = [
     "read_grant",
     "resolve",
     "revoke",
+    "schema_faults",
     "spend",
     "taken",
     "then",

@@ -115,9 +115,15 @@ def _by_id(
             id=id,
             open=tuple(open_ids),
         )
-    if len(group) == 1 and group[0].id == id:
+    if len(group) == 1 and (group[0].id == id or _is_decision(group[0], value)):
         return [(group[0], value)]
     return _by_position(sorted(group, key=lambda item: item.index), value)
+
+
+def _is_decision(item: Item, value: object) -> bool:
+    """Return whether a question about one call is answered with the decision itself."""
+    asked_alone = item.kind == "action" and "response_schema" in item.rules
+    return asked_alone and isinstance(value, Mapping) and "decisions" not in value
 
 
 def _the_one(questions: Mapping[str, list[Item]], thread: str) -> list[Item]:

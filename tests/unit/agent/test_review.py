@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,16 +79,29 @@ def test_arguments_that_are_not_json_have_no_fingerprint():
 
 
 def test_of_two_reviews_of_a_turn_the_stricter_verdict_holds_and_both_are_needed():
-    one = Review("m", (CallReview("free", "f"), asked(CALL, "1"), CLOSED), ("a",))
-    two = Review("m", (asked(CALL, "2"), asked(CALL, "3"), CallReview("free", "f")), ("b",))
+    one = Review("m", (CallReview("free", "f"), heard(asked(CALL, "1"), "a"), CLOSED))
+    free = CallReview("free", "f")
+    two = Review("m", (asked(CALL, "2"), heard(asked(CALL, "3"), "b"), free))
     joined = join_reviews(one, two)
     assert joined is not None
     assert [c.verdict for c in joined.calls] == ["asked", "asked", "closed"]
     assert joined.calls[1].items == ("1", "3")
-    assert joined.gates == ("a", "b")
+    assert joined.calls[1].gates == ("a", "b")
     assert join_reviews(one, Review("n", ())) == Review("n", ())
 
 
+def test_who_judged_a_call_that_was_rewritten_since_has_not_judged_what_it_is_now():
+    one = Review("m", (CallReview("free", "old", (), ("a",)),))
+    two = Review("m", (CallReview("free", "new", (), ("b",)),))
+    joined = join_reviews(one, two)
+    assert joined is not None
+    assert joined.calls[0].gates == ("b",)
+
+
 def test_a_review_is_stored_whole():
-    review = Review("m", (CallReview("free", "f"), asked(CALL, "1"), CLOSED), ("a",))
+    review = Review("m", (CallReview("free", "f"), heard(asked(CALL, "1"), "a"), CLOSED))
     assert unpack(pack(review)) == review
+
+
+def heard(review: CallReview, *gates: str) -> CallReview:
+    return replace(review, gates=gates)
