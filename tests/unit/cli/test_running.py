@@ -185,7 +185,7 @@ def test_wrong_words_are_told_with_the_way_to_help(hitl):
 
 
 COMMANDS = ["demo", "run", "inbox", "show", "approve", "edit", "reject", "respond", "answer",
-            "retry", "resume", "log", "grants", "sweep", "store"]  # fmt: skip
+            "retry", "resume", "log", "grants", "sweep", "store", "policy"]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
