@@ -62,13 +62,17 @@ from hitl.agent.tool import (
     InjectedToolCallId,
     Tool,
     ToolException,
+    ToolInvocationError,
     ToolRuntime,
     tool,
 )
 from hitl.agent.tool_facts import tool_facts
+from hitl.agent.tool_node import ToolNode, tools_condition
+from hitl.agent.wording import TOOL_CALL_ERROR_TEMPLATE
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
+    "TOOL_CALL_ERROR_TEMPLATE",
     "AIMessage",
     "AIMessageChunk",
     "AgentMiddleware",
@@ -107,7 +111,9 @@ __all__ = [
     "SystemMessage",
     "Tool",
     "ToolException",
+    "ToolInvocationError",
     "ToolMessage",
+    "ToolNode",
     "ToolRuntime",
     "ToolSpec",
     "ToolStrategy",
@@ -124,6 +130,7 @@ __all__ = [
     "push_message",
     "tool",
     "tool_facts",
+    "tools_condition",
     "uninstrument",
     "wrap_model_call",
     "wrap_tool_call",

@@ -19,7 +19,7 @@ from hitl.agent.middleware import AgentMiddleware, Update
 from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.spelling import one_spelling
-from hitl.agent.tool import Tool, ToolArgumentsError, ToolRuntime
+from hitl.agent.tool import Tool, ToolInvocationError, ToolRuntime
 from hitl.agent.tool_change import schema_hash, tool_change
 from hitl.agent.turn_review import TurnReview
 from hitl.agent.turns import last_turn, messages_of, showing, unanswered
@@ -243,7 +243,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             return ""
         try:
             tool.validate(copied(call)["args"])
-        except ToolArgumentsError as error:
+        except ToolInvocationError as error:
             return f" As it stands it cannot run, and approving it will not help: {error}"
         return ""
 
@@ -296,7 +296,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
             return ""
         try:
             tool.validate(copied(call)["args"])
-        except ToolArgumentsError as error:
+        except ToolInvocationError as error:
             return f"The edit was not run: {error}"
         asked = item.subject.get("name") if isinstance(item.subject, dict) else None
         for gate in self._gates:

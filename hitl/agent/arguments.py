@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgsSchema",
     "Arguments",
-    "ToolArgumentsError",
+    "ToolInvocationError",
     "read_arguments",
     "split_docstring",
 ]
@@ -36,7 +36,7 @@ ArgsSchema = typing.Union["type[BaseModel]", Mapping[str, Json], None]
 Check = Callable[[dict[str, Json]], dict[str, object]]
 
 
-class ToolArgumentsError(Misuse):
+class ToolInvocationError(Misuse):
     """The arguments of a tool call do not fit; the text is written for the model to read."""
 
     code = "tool_arguments"
@@ -49,7 +49,7 @@ class Arguments:
     Attributes:
         schema: JSON schema of what the model may give.
         check: Turns what the model gave into keyword arguments, or raises
-            ``ToolArgumentsError``.
+            ``ToolInvocationError``.
         injected: For each parameter that the run gives, how to take it from the runtime; None
             for one that only the calling code can give.
         optional: Names among these that have a default.
@@ -321,9 +321,9 @@ def _stranger(key: object, known: list[str]) -> str:
     return f"{key}: unknown argument, there are {', '.join(known) or 'none'}"
 
 
-def _misfit(name: str, found: ValidationError | list[str]) -> ToolArgumentsError:
+def _misfit(name: str, found: ValidationError | list[str]) -> ToolInvocationError:
     problems = found if isinstance(found, list) else [*map(_problem, found.errors())]
-    return ToolArgumentsError(
+    return ToolInvocationError(
         f"The arguments of the tool {name!r} do not fit: {'; '.join(problems)}.",
         hint="The tool was not run; call it again with arguments that fit its schema.",
         tool=name,

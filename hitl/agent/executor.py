@@ -25,23 +25,21 @@ from hitl.agent.review import copied, mark
 from hitl.agent.tool import (
     Happened,
     Tool,
-    ToolArgumentsError,
-    ToolException,
+    ToolInvocationError,
     ToolRuntime,
     tool_message,
 )
+from hitl.agent.tool_errors import ToolErrors, tool_errors
 from hitl.agent.tool_writes import left_by
 from hitl.agent.wording import (
     GIVEN_UP,
     NOT_APPROVED,
-    TOOL_CALL_ERROR_TEMPLATE,
     UNKNOWN_TOOL,
 )
 from hitl.codec import pack, unpack
 from hitl.engine import Intent, Task, span
 from hitl.errors import (
     Broken,
-    Misuse,
     NoCheckpointer,
     NotStorable,
     OutsideRun,
@@ -107,11 +105,15 @@ class Executor:
     Args:
         tools: All tools by name.
         keeps: Whether each result is kept at once, because something stands around the calls.
+        told: What the model is told of exceptions in tools; None for all of them.
     """
 
-    def __init__(self, tools: Mapping[str, Tool], *, keeps: bool = False) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool], *, keeps: bool = False, told: ToolErrors | None = None
+    ) -> None:
         self.tools = tools
         self.keeps = keeps
+        self.told = told or tool_errors()
 
     def execute(
         self,
@@ -172,8 +174,8 @@ class Executor:
             return tool_message(text, call, status="error")
         try:
             return tool, tool.validate(call["args"])
-        except ToolArgumentsError as error:
-            return tool_message(str(error), call, status="error")
+        except ToolInvocationError as error:
+            return tool_message(self._told(error), call, status="error")
 
     def _body(
         self,
@@ -188,15 +190,17 @@ class Executor:
         try:
             result = yield Body(tool, arguments, runtime, call)
             return _left(task, ticket, call, result)
-        except ToolException as error:
-            return tool_message(_text(error), call, status="error")
         except _LOUD:
             raise
-        except Exception as error:
-            if type(error) is Misuse:
-                raise
-            text = TOOL_CALL_ERROR_TEMPLATE.format(error=f"{type(error).__name__}: {_text(error)}")
-            return tool_message(text, call, status="error")
+        except Exception as error:  # noqa: BLE001 - what is not told is raised again
+            return tool_message(self._told(error), call, status="error")
+
+    def _told(self, error: Exception) -> str:
+        """Return what the model is told of an exception; raise it where it is not told."""
+        text = self.told(error)
+        if text is None:
+            raise error
+        return text
 
     def _found(
         self, task: Task, key: str, ticket: Ticket, call: ToolCall, items: tuple[str, ...]
@@ -330,14 +334,6 @@ def _left(task: Task, ticket: Ticket, call: ToolCall, result: object) -> ToolMes
     message, writes = left_by(result, call, task.run.shape.channels)
     ticket.writes.extend(writes)
     return message
-
-
-def _text(error: Exception) -> str:
-    """Return what an exception says; its own ``__str__`` is code of the tool, and may fail."""
-    try:
-        return f"{error}".encode(errors="backslashreplace").decode()
-    except Exception:  # noqa: BLE001 - the call has run, and must not count as lost
-        return "(its text cannot be read)"
 
 
 def _note(task: Task, message: ToolMessage, writes: Sequence[tuple[str, object]]) -> Json:

@@ -17,6 +17,7 @@ from hitl.agent.model_request import ModelCallResult, ModelRequest
 from hitl.errors import Misuse
 
 __all__ = [
+    "Hook",
     "after_agent",
     "after_model",
     "before_agent",
@@ -25,6 +26,7 @@ __all__ = [
     "hook_config",
     "wrap_model_call",
     "wrap_tool_call",
+    "wrapped_calls",
 ]
 
 JumpTo = Literal["model", "tools", "end"]
@@ -142,6 +144,14 @@ def hook_config(*, can_jump_to: Sequence[JumpTo] | None = None) -> Callable[[F],
         return hook
 
     return mark
+
+
+def wrapped_calls(sync: Hook | None, asynchronous: Hook | None) -> list[AgentMiddleware]:
+    """Return middleware of functions around tool calls, none where there are none."""
+    given = {"wrap_tool_call": sync, "awrap_tool_call": asynchronous}
+    hooks = {hook: function for hook, function in given.items() if function is not None}
+    named = sync or asynchronous
+    return [] if named is None else [_made(hooks, named, None, None, None)]
 
 
 def _made(

@@ -14,7 +14,7 @@ from typing import Any, cast, overload
 from hitl.agent.arguments import (
     ArgsSchema,
     Arguments,
-    ToolArgumentsError,
+    ToolInvocationError,
     read_arguments,
     split_docstring,
 )
@@ -41,8 +41,8 @@ __all__ = [
     "InjectedToolArg",
     "InjectedToolCallId",
     "Tool",
-    "ToolArgumentsError",
     "ToolException",
+    "ToolInvocationError",
     "ToolRuntime",
     "as_tool",
     "check_names",
@@ -107,7 +107,7 @@ class Tool:
             args: The arguments as they stand in the tool call.
 
         Raises:
-            ToolArgumentsError: They do not fit; the text is written for the model.
+            ToolInvocationError: They do not fit; the text is written for the model.
         """
         return self.arguments.check(args)
 
@@ -170,7 +170,7 @@ class Tool:
             What the function returns; for a tool call, a ``ToolMessage`` with it.
 
         Raises:
-            ToolArgumentsError: The arguments do not fit.
+            ToolInvocationError: The arguments do not fit.
             Misuse: See ``run``.
         """
         args, call, runtime = _opened(input, runtime)
@@ -190,7 +190,7 @@ class Tool:
             What the function returns; for a tool call, a ``ToolMessage`` with it.
 
         Raises:
-            ToolArgumentsError: The arguments do not fit.
+            ToolInvocationError: The arguments do not fit.
             Misuse: See ``arun``.
         """
         args, call, runtime = _opened(input, runtime)

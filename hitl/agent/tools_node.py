@@ -15,6 +15,7 @@ from hitl.agent.messages import AIMessage, BaseMessage, ToolMessage
 from hitl.agent.middleware import AgentMiddleware, overrides
 from hitl.agent.review import Review, copied, mark
 from hitl.agent.tool import Tool
+from hitl.agent.tool_errors import ToolErrors
 from hitl.agent.turns import (
     answers_of,
     find_turn,
@@ -64,7 +65,10 @@ class ToolsNode:
         gates: The approval middleware.
         middleware: Whose ``wrap_tool_call`` stands around a call, the first one outermost.
 
+        told: What the model is told of exceptions in tools; None for all of them.
+
     Attributes:
+        around: Makes the state that tools see of the messages here; None for the graph's own.
         after: Says where to go, given the messages before the calls; None for nowhere.
     """
 
@@ -73,7 +77,9 @@ class ToolsNode:
         tools: Mapping[str, Tool],
         gates: Sequence[HumanInTheLoopMiddleware],
         middleware: Sequence[AgentMiddleware],
+        told: ToolErrors | None = None,
     ) -> None:
+        self.around: Callable[[list[BaseMessage]], Any] | None = None
         self.after: Callable[[Sequence[Any]], Goto] | None = None
         self.wraps = [m for m in middleware if overrides(m, "wrap_tool_call")]
         self.awraps = [
@@ -82,7 +88,7 @@ class ToolsNode:
             if overrides(m, "awrap_tool_call") or overrides(m, "wrap_tool_call")
         ]
         self.admission = Admission(gates)
-        self.executor = Executor(tools, keeps=bool(self.awraps))
+        self.executor = Executor(tools, keeps=bool(self.awraps), told=told)
         self.notice = next((gate.edit_notice for gate in gates if gate.edit_notice), None)
         self._turn: _Turn | None = None
         self._firsts: tuple[object, Mapping[Ref, int]] = ((), {})
@@ -195,7 +201,12 @@ class ToolsNode:
             return None
         review = task.values.get("hitl_review")
         known = review if isinstance(review, Review) else None
-        state = showing(task.run.shape.schema.build(task.values), turn.place, turn.shown)
+        if self.around is None:
+            state = showing(task.run.shape.schema.build(task.values), turn.place, turn.shown)
+        else:
+            messages = list(messages_of(task.values))
+            messages[turn.place] = turn.shown
+            state = self.around(messages)
         return Ticket(message, index, turn.calls[index], known, state)
 
     def _first_places(self, task: Task) -> Mapping[Ref, int]:

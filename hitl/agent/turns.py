@@ -27,6 +27,7 @@ __all__ = [
     "showing",
     "shown_to_code",
     "unanswered",
+    "with_messages",
 ]
 
 
@@ -43,6 +44,11 @@ def showing(state: Any, place: int, turn: AIMessage) -> Any:
     """Return a state that shows a copy of a turn, so that its reader cannot change what runs."""
     messages = list(messages_of(state))
     messages[place] = turn
+    return with_messages(state, messages)
+
+
+def with_messages(state: Any, messages: list[BaseMessage]) -> Any:
+    """Return a state like another one, with these messages."""
     if isinstance(state, Mapping):
         return {**state, "messages": messages}
     shown = copy.copy(state)

@@ -19,8 +19,8 @@ from hitl.agent.tool import (
     InjectedToolArg,
     InjectedToolCallId,
     Tool,
-    ToolArgumentsError,
     ToolException,
+    ToolInvocationError,
     ToolRuntime,
     as_tool,
     check_names,
@@ -251,7 +251,7 @@ def test_defaults_are_filled_and_not_shared() -> None:
     ],
 )
 def test_arguments_that_do_not_fit_are_told_in_words(args: dict, words: str) -> None:
-    with pytest.raises(ToolArgumentsError) as caught:
+    with pytest.raises(ToolInvocationError) as caught:
         search.validate(args)
     assert words in str(caught.value)
     assert "'search'" in str(caught.value)
@@ -277,7 +277,7 @@ def test_the_schema_and_the_check_agree(args: dict) -> None:
     if fits:
         assert set(search.validate(args)) == {"query", "limit", "kind", "rows"}
     else:
-        with pytest.raises(ToolArgumentsError):
+        with pytest.raises(ToolInvocationError):
             search.validate(args)
 
 
@@ -294,7 +294,7 @@ def test_a_pydantic_model_may_stand_for_the_signature() -> None:
 
     assert look.description == "Look it up."
     assert look.invoke({"word": "a", "row": {"key": "k"}}) == "a Row(key='k', size=1)"
-    with pytest.raises(ToolArgumentsError, match="did you mean 'word'"):
+    with pytest.raises(ToolInvocationError, match="did you mean 'word'"):
         look.validate({"wrd": "a"})
 
 
@@ -318,7 +318,7 @@ def test_a_json_schema_may_stand_for_the_signature() -> None:
     assert typed.invoke({"a": 3}) == 3
     misfits: list[tuple[Tool, dict]] = [(add, {}), (add, {"b": 1}), (typed, {"a": "x"})]
     for made, wrong in misfits:
-        with pytest.raises(ToolArgumentsError):
+        with pytest.raises(ToolInvocationError):
             made.validate(wrong)
 
 
@@ -352,7 +352,7 @@ def note(
 
 def test_what_the_run_gives_is_not_in_the_schema_and_cannot_be_set() -> None:
     assert set(note.args_schema["properties"]) == {"text"}  # type: ignore[arg-type]
-    with pytest.raises(ToolArgumentsError, match="runtime: unknown argument"):
+    with pytest.raises(ToolInvocationError, match="runtime: unknown argument"):
         note.validate({"text": "x", "runtime": {}})
 
 
