@@ -42,13 +42,23 @@ def chat(body: dict[str, Any]) -> dict[str, Any]:
 def responses(body: dict[str, Any]) -> dict[str, Any]:
     last = body["input"][-1]
     if last.get("type") == "function_call_output":
-        text = {"type": "output_text", "text": f"The tool said: {last['output']}"}
-        item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
+        text: dict[str, Any] = {"type": "output_text", "text": f"The tool said: {last['output']}"}
+        item: dict[str, Any] = {
+            "type": "message",
+            "id": "m1",
+            "role": "assistant",
+            "status": "completed",
+        }
         output: dict[str, Any] = {**item, "content": [{**text, "annotations": []}]}
     else:
         output = {"type": "function_call", "call_id": "call_1", "name": "pay", "id": "fc_1"}
         output |= {"arguments": json.dumps(ARGS), "status": "completed"}
-    about = {"object": "response", "created_at": 1, "model": "m", "status": "completed"}
+    about: dict[str, Any] = {
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "status": "completed",
+    }
     more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
     return {"id": f"resp_{len(body['input'])}", **about, **more, "output": [output]}
 
