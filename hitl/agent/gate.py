@@ -26,6 +26,7 @@ from hitl.checkpoint import Checkpointer, check_store
 from hitl.engine import CompiledStateGraph, StateGraph
 from hitl.errors import EmptyInputError, Misuse
 from hitl.inbox import Inbox
+from hitl.ledger import check_reviewer
 from hitl.policy import DESCRIPTION_PREFIX, InterruptOnConfig
 from hitl.values import END, START, Config, Item, ToolCall
 
@@ -111,6 +112,7 @@ class Gate:
         calls: Sequence[object],
         *,
         turn: str | None = None,
+        requester: str | None = None,
         context: object = None,
     ) -> GateResult:
         """Propose the calls of one model turn; run them, or say what waits.
@@ -124,6 +126,8 @@ class Gate:
             calls: ``{"name", "args", "id"}`` each, or the form of the OpenAI chat protocol.
             turn: The provider's id of the message that holds the calls. Proposed again under
                 it, calls that are done give the results they gave, and do not run again.
+            requester: On whose behalf the agent acts; an opaque id that your program vouches
+                for. Policies can keep them from approving their own calls.
             context: Given to tools as ``runtime.context``.
 
         Raises:
@@ -132,7 +136,8 @@ class Gate:
         """
         message = _turn(calls, turn)
         given = None if self._known(thread, message) else {"messages": [message]}
-        return self._result(thread, self.graph.invoke(given, _on(thread), context=context))
+        output = self.graph.invoke(given, _on(thread, requester), context=context)
+        return self._result(thread, output)
 
     async def areview(
         self,
@@ -140,6 +145,7 @@ class Gate:
         calls: Sequence[object],
         *,
         turn: str | None = None,
+        requester: str | None = None,
         context: object = None,
     ) -> GateResult:
         """Propose the calls of one model turn on an event loop; see ``review``.
@@ -152,7 +158,7 @@ class Gate:
         given = None
         if not await _in_thread(self._known, thread, message):
             given = {"messages": [message]}
-        output = await self.graph.ainvoke(given, _on(thread), context=context)
+        output = await self.graph.ainvoke(given, _on(thread, requester), context=context)
         return await _in_thread(self._result, thread, output)
 
     def _known(self, thread: str, turn: AIMessage) -> bool:
@@ -195,20 +201,29 @@ class Gate:
         """
         return await _in_thread(lambda: self.inbox.decide(item, decision, by=by))
 
-    def resume(self, thread: str, *, context: object = None) -> GateResult:
+    def resume(
+        self, thread: str, *, requester: str | None = None, context: object = None
+    ) -> GateResult:
         """Run what has been decided since, and say where the calls stand.
+
+        Args:
+            thread: Names the conversation.
+            requester: As ``review`` was given it, for calls that are asked about only now.
+            context: Given to tools as ``runtime.context``.
 
         Raises:
             Misuse: Nothing was ever proposed on this thread.
             HitlError: See ``CompiledStateGraph.invoke``.
         """
         try:
-            output = self.graph.invoke(None, _on(thread), context=context)
+            output = self.graph.invoke(None, _on(thread, requester), context=context)
         except EmptyInputError as error:
             raise _unknown(thread) from error
         return self._result(thread, output)
 
-    async def aresume(self, thread: str, *, context: object = None) -> GateResult:
+    async def aresume(
+        self, thread: str, *, requester: str | None = None, context: object = None
+    ) -> GateResult:
         """Run what has been decided since, on an event loop; see ``resume``.
 
         Raises:
@@ -216,7 +231,7 @@ class Gate:
             HitlError: See ``CompiledStateGraph.invoke``.
         """
         try:
-            output = await self.graph.ainvoke(None, _on(thread), context=context)
+            output = await self.graph.ainvoke(None, _on(thread, requester), context=context)
         except EmptyInputError as error:
             raise _unknown(thread) from error
         return await _in_thread(self._result, thread, output)
@@ -307,8 +322,16 @@ def _unknown(thread: str) -> Misuse:
     )
 
 
-def _on(thread: str) -> Config:
-    return {"configurable": {"thread_id": thread}}
+def _on(thread: str, requester: str | None = None) -> Config:
+    """Return the config of a run on a thread.
+
+    Raises:
+        Misuse: The requester is no id.
+    """
+    named: dict[str, object] = {"thread_id": thread}
+    if requester is not None:
+        named["requester"] = check_reviewer(requester, "requester")
+    return {"configurable": named}
 
 
 async def _in_thread(fn: Callable[..., T], *args: object) -> T:

@@ -69,8 +69,13 @@ def messages(body: dict[str, Any]) -> dict[str, Any]:
         block = {"type": "text", "text": f"The tool said: {last[0]['content']}"}
     else:
         block = {"type": "tool_use", "id": "call_1", "name": "pay", "input": ARGS}
-    about = {"type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
-    usage = {"input_tokens": 1, "output_tokens": 1}
+    about: dict[str, Any] = {
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "stop_reason": "end_turn",
+    }
+    usage: dict[str, Any] = {"input_tokens": 1, "output_tokens": 1}
     return {"id": f"msg_{len(body['messages'])}", **about, "content": [block], "usage": usage}
 
 

@@ -16,6 +16,7 @@ from hitl import (
     Inbox,
     InMemorySaver,
     Misuse,
+    NotAllowed,
     Policy,
     ScriptedModel,
     ToolMessage,
@@ -186,6 +187,19 @@ def test_the_question_keeps_the_policy_its_rules_and_what_an_answer_must_fulfil(
     assert rules["edit"]["fields"] == ["amount"]
     assert rules["deadline"]["after"] == 3600
     assert rules["grants"]["uses"] == 3
+
+
+def test_nobody_approves_at_a_gate_what_they_have_asked_for_themselves():
+    rules = {"any_of": ["finance"], "not_requester": True}
+    given = policy(over(100, reviewers=rules), groups={"finance": ["ann", "bob"]})
+    world = World(500)
+    gate = Gate([world.pay], policy=given, store=world.saver)
+    (item,) = gate.review("g", world.calls, requester="ann").pending
+    with pytest.raises(NotAllowed):
+        gate.decide(item.id, APPROVE, by="ann")
+    gate.decide(item.id, APPROVE, by="bob")
+    assert gate.resume("g").done
+    assert world.ran == [500]
 
 
 # What changes while a call waits ---------------------------------------------------------------
