@@ -66,7 +66,7 @@ def responses(body: dict[str, Any]) -> dict[str, Any]:
 def messages(body: dict[str, Any]) -> dict[str, Any]:
     last = body["messages"][-1]["content"]
     if isinstance(last, list):
-        block = {"type": "text", "text": f"The tool said: {last[0]['content']}"}
+        block: dict[str, Any] = {"type": "text", "text": f"The tool said: {last[0]['content']}"}
     else:
         block = {"type": "tool_use", "id": "call_1", "name": "pay", "input": ARGS}
     about: dict[str, Any] = {
