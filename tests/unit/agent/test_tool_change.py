@@ -137,7 +137,8 @@ def test_a_yes_that_was_taken_up_before_the_release_is_not_used_after_it():
 
 
 def test_a_gate_of_ones_own_loop_holds_to_the_same():
-    store, ran = InMemorySaver(), []
+    ran: list[float] = []
+    store = InMemorySaver()
 
     def old(amount: int) -> str:
         """Pay."""
