@@ -1,12 +1,13 @@
-"""What may enter a store: the form of thread ids, and texts that every store can hold."""
+"""What may enter a store: thread ids, texts that every store can hold, requests for pages."""
 
 from __future__ import annotations
 
 from hitl.errors import Misuse
 
-__all__ = ["check_store", "check_thread_id", "storable"]
+__all__ = ["check_filters", "check_limit", "check_store", "check_thread_id", "storable"]
 
 _LONGEST = 512
+_MOST = 2**63 - 1
 
 
 def check_thread_id(value: object) -> str:
@@ -59,6 +60,38 @@ def storable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def check_limit(value: object) -> int:
+    """Return how many rows a page may have: a whole number, and none for one below zero.
+
+    Raises:
+        Misuse: It is no whole number.
+    """
+    if type(value) is not int:
+        raise Misuse(
+            f"limit must be a whole number, not {value!r}.", hint="Ask for a page of 100, say."
+        )
+    return max(0, min(value, _MOST))
+
+
+def check_filters(ids: object, states: object, after: object) -> None:
+    """Refuse filters of items that would silently find nothing, or fail within a store.
+
+    Raises:
+        Misuse: ``ids`` or ``states`` is one text, or ``after`` is no place in a listing.
+    """
+    for name, value in (("ids", ids), ("states", states)):
+        if isinstance(value, str):
+            raise Misuse(f"{name} is the text {value!r}.", hint=f"Give a list: [{value!r}].")
+    if after is None:
+        return
+    place = after if isinstance(after, tuple | list) else ()
+    if [type(part) for part in place] not in ([float, str], [int, str]):
+        raise Misuse(
+            f"after must be (asked_at, id), not {after!r}.",
+            hint="Take both from the last item of the page before.",
+        )
 
 
 _VERBS = ("append", "load", "items", "threads", "entries", "delete_thread", "close")

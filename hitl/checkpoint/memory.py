@@ -19,7 +19,7 @@ from hitl.checkpoint.advance import (
     revive,
 )
 from hitl.checkpoint.chain import base_entry
-from hitl.checkpoint.door import check_thread_id
+from hitl.checkpoint.door import check_filters, check_limit, check_thread_id
 from hitl.checkpoint.rows import ItemRow, pack_item, show_item, unpack_item
 from hitl.values import (
     LIVE,
@@ -132,6 +132,8 @@ class InMemorySaver:
     ) -> list[Item]:
         """Return a page of items over all threads; see ``Checkpointer.items``."""
         thread = None if thread is None else check_thread_id(thread)
+        check_filters(ids, states, after)
+        limit = check_limit(limit)
         wanted = None if ids is None else frozenset(ids)
         among = None if states is None else frozenset(states)
         with self._lock:
@@ -145,25 +147,26 @@ class InMemorySaver:
                 and (after is None or _age(row) > after)
             ]
         rows.sort(key=_age)
-        return [show_item(row) for row in rows[: max(limit, 0)]]
+        return [show_item(row) for row in rows[:limit]]
 
     def threads(self, *, after: str | None = None, limit: int = 100) -> list[Mark]:
         """Return a page of the marks of threads; see ``Checkpointer.threads``."""
+        limit = check_limit(limit)
         with self._lock:
             rows = [t.row for t in self._threads.values() if not t.row.deleted]
             rows = [row for row in rows if after is None or row.thread > after]
             rows.sort(key=lambda row: row.thread)
-            return [row.mark() for row in rows[: max(limit, 0)]]
+            return [row.mark() for row in rows[:limit]]
 
     def entries(self, thread: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return a page of a thread's log; see ``Checkpointer.entries``."""
-        thread = check_thread_id(thread)
+        thread, limit = check_thread_id(thread), check_limit(limit)
         with self._lock:
             found = self._threads.get(thread)
             if found is None:
                 return []
             start = found.after(after)
-            return found.entries[start : start + max(limit, 0)]
+            return found.entries[start : start + limit]
 
     def delete_thread(self, thread: str) -> bool:
         """Remove a thread but for its tombstone; see ``Checkpointer.delete_thread``."""

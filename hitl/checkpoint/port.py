@@ -84,6 +84,7 @@ class Checkpointer(Protocol):
             limit: How many at the most.
 
         Raises:
+            Misuse: A filter or the limit is not of its type.
             StoreFailed: The store could not be read.
         """
         ...

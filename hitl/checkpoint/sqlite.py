@@ -17,7 +17,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 from hitl.checkpoint import statements as sql
 from hitl.checkpoint.advance import Standing
 from hitl.checkpoint.chain import verify
-from hitl.checkpoint.door import check_thread_id
+from hitl.checkpoint.door import check_filters, check_limit, check_thread_id
 from hitl.checkpoint.forking import watch
 from hitl.checkpoint.opening import check_path, connect, failed, prepare
 from hitl.checkpoint.rows import ItemRow, show_item, unpack_item
@@ -38,7 +38,6 @@ __all__ = ["AsyncSqliteSaver", "SqliteSaver"]
 
 Synchronous = Literal["FULL", "EXTRA", "NORMAL"]
 
-_MAX = 2**63 - 1
 _MOST_KNOWN = 256
 
 T = TypeVar("T")
@@ -194,6 +193,7 @@ class SqliteSaver:
         Raises:
             StoreFailed: The file could not be read.
         """
+        check_filters(ids, states, after)
         among = None if states is None else sorted(set(states))
         alone = among[0] if among in (["pending"], ["granted"]) else "some"
         values: dict[str, object] = {
@@ -203,7 +203,7 @@ class SqliteSaver:
             "due": due,
             "asked_at": after and after[0],
             "id": after and after[1],
-            "limit": _clamp(limit),
+            "limit": check_limit(limit),
         }
         query = sql.page_of_items(
             ids=ids is not None,
@@ -220,7 +220,7 @@ class SqliteSaver:
         Raises:
             StoreFailed: The file could not be read.
         """
-        rows = self._select(sql.THREADS, (after or "", _clamp(limit)), Standing)
+        rows = self._select(sql.THREADS, (after or "", check_limit(limit)), Standing)
         return [row.mark() for row in rows]
 
     def entries(self, thread: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
@@ -229,7 +229,7 @@ class SqliteSaver:
         Raises:
             StoreFailed: The file could not be read.
         """
-        values = (check_thread_id(thread), after, _clamp(limit))
+        values = (check_thread_id(thread), after, check_limit(limit))
         return self._select(sql.PAGE_OF_ENTRIES, values, Entry)
 
     def delete_thread(self, thread: str) -> bool:
@@ -389,10 +389,6 @@ class SqliteSaver:
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[known.row.thread] = known
-
-
-def _clamp(limit: int) -> int:
-    return max(0, min(limit, _MAX))
 
 
 AsyncSqliteSaver = SqliteSaver

@@ -35,16 +35,20 @@ def prune(
             None for all.
 
     Raises:
-        Misuse: ``keep_last`` is less than 1.
+        Misuse: ``keep_last`` is no number from 1 on, or ``before`` is no time.
         Busy: A run of the thread is in progress; it is left alone.
         Stale: The thread moved meanwhile; it is left alone.
         StoreFailed: The store could not be read or written; nothing was changed.
         Damaged: The log is not whole; it is left alone.
     """
-    if keep_last < 1:
+    if type(keep_last) is not int or keep_last < 1:
         raise Misuse(
-            f"keep_last={keep_last}: a thread keeps at least its newest checkpoint.",
+            f"keep_last={keep_last!r}: a thread keeps at least its newest checkpoint.",
             hint="delete_thread removes a thread whole.",
+        )
+    if before is not None and type(before) not in (int, float):
+        raise Misuse(
+            f"before={before!r} is no time.", hint="Give seconds since 1970, as the clock does."
         )
     entries = store.load(thread, whole=True).entries
     try:

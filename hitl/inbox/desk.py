@@ -54,6 +54,7 @@ class Inbox:
             limit: How many at the most.
 
         Raises:
+            Misuse: A filter or the limit is not of its type.
             StoreFailed: The store could not be read.
         """
         return self.store.items(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hitl.checkpoint import Checkpointer, verify
-from hitl.errors import Conflict
+from hitl.errors import Conflict, Misuse
 from hitl.testing.store_case import StoreCase, an_item, approve, step
 from hitl.values import Commit, Decision, Item, ItemChange, ManualClock
 
@@ -197,6 +198,22 @@ class ItemPromises(StoreCase):
         assert listed(after=(2.0, two)) == [three, four]
         assert listed(states=["pending"], after=(1.0, one), limit=1) == [three]
         assert listed(limit=0) == []
+
+    @pytest.mark.parametrize(
+        "wrong", [{"limit": "x"}, {"limit": 1.5}, {"states": "pending"}, {"after": "x"}]
+    )
+    def test_a_listing_that_is_asked_for_wrongly_is_misuse(
+        self, store: Checkpointer, wrong: dict[str, Any]
+    ) -> None:
+        """No error of Python's own, and no empty page for want of brackets."""
+        store.append(Commit("t", (step(),), (ItemChange(an_item(1)),)))
+        with pytest.raises(Misuse):
+            store.items(**wrong)
+        no_number: Any = "x"
+        with pytest.raises(Misuse):
+            store.threads(limit=no_number)
+        with pytest.raises(Misuse):
+            store.entries("t", limit=no_number)
 
     def test_items_of_the_same_moment_are_paged_by_id(self, store: Checkpointer) -> None:
         """A page ends anywhere, and the next one goes on there."""
