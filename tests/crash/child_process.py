@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from hitl import (
 )
 from hitl.agent import ModelInput
 from hitl.errors import HitlError
+from tests.crash.workers import work
 
 CONFIG = {"configurable": {"thread_id": "t"}}
 
@@ -121,6 +123,10 @@ def deep_agent(saver: SqliteSaver, oracle: Path, pay: Any) -> Any:
 
 
 def answer(store: str, oracle: Path, order: dict[str, Any]) -> dict[str, Any]:
+    if "work" in order:
+        return work(order)
+    if "room" in order:  # no file may grow beyond this: as on a disk that is full
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["room"], resource.RLIM_INFINITY))
     saver = DyingSaver(store, order.get("point", ""))
     given = order["input"]
     if isinstance(given, dict) and "resume" in given:
@@ -145,6 +151,8 @@ def main() -> None:
         order = json.loads(line)
         if os.fork() == 0:
             with Path(order["say"]).open("w") as say:
+                if "pid" in order:  # from here on it may be sent signals: somebody listens
+                    Path(order["pid"]).write_text(str(os.getpid()))
                 said = answer(order["store"], Path(order["oracle"]), order)
                 say.write(json.dumps(said))
             os._exit(0)
