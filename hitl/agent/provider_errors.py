@@ -16,8 +16,7 @@ _KINDS: tuple[tuple[type[Exception], str, str], ...] = (
     (
         theirs.ModelContextWindowExceededError,
         "context_length",
-        "Send less: remove or summarize old messages and long tool results, or use a model that "
-        "takes more.",
+        "Send less: remove or summarize old messages and long tool results.",
     ),
     (
         theirs.ModelAuthenticationError,

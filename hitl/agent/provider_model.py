@@ -20,7 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from hitl.agent.messages import AIMessage, AIMessageChunk, Content
-from hitl.agent.model_port import ModelFailed, ModelInput
+from hitl.agent.model_port import ModelInput
 from hitl.errors import HitlError, Misuse
 
 try:

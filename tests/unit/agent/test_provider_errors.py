@@ -46,19 +46,17 @@ def body(provider: str, status: int, message: str, code: str | None = None) -> d
 def failure(model: StreamingModel, way: str = "generate") -> ModelFailed:
     """Return how a request failed, in one of the four ways in which it can be made."""
 
-    async def pieces() -> None:
-        async for _ in model.astream(HI):
-            pass
+    async def pieces() -> object:
+        return [piece async for piece in model.astream(HI)]
 
+    ask = {
+        "generate": lambda: model.generate(HI),
+        "agenerate": lambda: asyncio.run(model.agenerate(HI)),
+        "stream": lambda: list(model.stream(HI)),
+        "astream": lambda: asyncio.run(pieces()),
+    }[way]
     with pytest.raises(ModelFailed) as caught:
-        if way == "generate":
-            model.generate(HI)
-        elif way == "agenerate":
-            asyncio.run(model.agenerate(HI))
-        elif way == "stream":
-            list(model.stream(HI))
-        else:
-            asyncio.run(pieces())
+        ask()
     assert KEY not in "".join(traceback.format_exception(caught.value))
     return caught.value
 
