@@ -150,14 +150,21 @@ def _user_block(block: str | dict[str, Json]) -> UserContent:
 def _response_parts(message: AIMessage) -> list[ModelResponsePart]:
     content = [message.content] if isinstance(message.content, str) else message.content
     parts = [part for block in content for part in _said(block)]
-    parts += [
-        ToolCallPart(call["name"], call["args"], call["id"] or "") for call in message.tool_calls
-    ]
+    parts += [_call_part(call, message.response_metadata) for call in message.tool_calls]
     for invalid in message.invalid_tool_calls:
         # Providers want an object; what could not be read goes back as a text inside one.
         args = {"INVALID_JSON": invalid["args"] or ""}
         parts.append(ToolCallPart(invalid["name"] or "unknown", args, invalid["id"] or ""))
     return parts
+
+
+def _call_part(call: ToolCall, told: Mapping[str, object]) -> ToolCallPart:
+    signatures = told.get("signatures")
+    signed = signatures.get(call["id"]) if isinstance(signatures, Mapping) else None
+    part = ToolCallPart(call["name"], call["args"], call["id"] or "")
+    if isinstance(signed, Mapping):
+        part.provider_name, part.provider_details = signed.get("provider"), signed.get("details")
+    return part
 
 
 def _said(block: str | dict[str, Json]) -> list[ModelResponsePart]:
@@ -197,6 +204,7 @@ def from_response(response: ModelResponse) -> AIMessage:
         "model_name": response.model_name,
         "model_provider": response.provider_name,
         "finish_reason": response.finish_reason,
+        "signatures": _signatures(response) or None,
     }
     return AIMessage(
         _content(response),
@@ -209,6 +217,15 @@ def from_response(response: ModelResponse) -> AIMessage:
         },
         response_metadata={key: value for key, value in told.items() if value is not None},
     )
+
+
+def _signatures(response: ModelResponse) -> dict[str, Json]:
+    """Return what the provider wants to see again with a call, such as Gemini's signature."""
+    return {
+        part.tool_call_id: {"provider": part.provider_name, "details": part.provider_details}
+        for part in response.parts
+        if isinstance(part, ToolCallPart) and part.provider_details
+    }
 
 
 def _call(part: ToolCallPart) -> ToolCall | InvalidToolCall:

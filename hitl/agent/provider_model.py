@@ -20,12 +20,12 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from hitl.agent.messages import AIMessage, AIMessageChunk, Content
-from hitl.agent.model_port import ModelFailed, ModelInput
+from hitl.agent.model_port import ModelInput
 from hitl.errors import HitlError, Misuse
 
 try:
     from pydantic_ai import direct
-    from pydantic_ai.exceptions import AgentRunError, UserError
+    from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UserError
     from pydantic_ai.messages import (
         PartDeltaEvent,
         PartEndEvent,
@@ -38,6 +38,7 @@ try:
     from pydantic_ai.providers import infer_provider, infer_provider_class
     from pydantic_ai.settings import ModelSettings
 
+    from hitl.agent.provider_errors import check_key, model_failed, without_key
     from hitl.agent.provider_messages import (
         from_response,
         parameters,
@@ -67,15 +68,6 @@ _KINDS = {
     "mistralai": "mistral",
 }
 """Names of providers that people know from elsewhere, and what the library calls them."""
-
-_HINTS = {
-    400: "The provider did not accept the request; its message says why.",
-    401: "Check the API key: api_key=, or the provider's environment variable.",
-    403: "The API key may not use this model; check it and the account.",
-    404: "Check the model's name and base_url.",
-    408: "Try again, or give a longer timeout=.",
-    429: "Too many requests, or the quota is used up: wait, or raise max_retries=.",
-}
 
 
 class ProviderModel:
@@ -108,6 +100,12 @@ class ProviderModel:
         self.provider = provider
         self._settings = _checked_settings(provider, settings or {})
         self._model = _library_model(provider, model, api_key, base_url)
+        self._key = _key_of(self._model)
+        if wrong := check_key(api_key or self._key):
+            raise Misuse(
+                f"The model {self.name} cannot be used: {wrong}.",
+                hint="Strip the key, or check the environment variable.",
+            )
 
     def __repr__(self) -> str:
         return f"<model {self.name}>"
@@ -202,6 +200,8 @@ class ProviderModel:
                 model_settings=self._settings_for(request),
                 model_request_parameters=parameters(request.tools, request.output),
             )
+            if not response.parts and response.finish_reason is None:
+                raise UnexpectedModelBehavior("The answer holds nothing at all")
         return from_response(response)
 
     async def _tell(self, request: ModelInput, put: Callable[[AIMessageChunk], None]) -> None:
@@ -243,32 +243,17 @@ class ProviderModel:
             raise
         except UserError as error:
             raise Misuse(f"The model {self.name} cannot do this: {error}") from error
-        except (AgentRunError, OSError) as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: Exception) -> ModelFailed:
-        status = getattr(error, "status_code", None)
-        body = getattr(error, "body", None)
-        reason = _reason(body) or (str(error) if status is None else "no reason given")
-        where = f"status {status}" if status is not None else type(error).__name__
-        default = "The provider has trouble: try again later." if status else _UNREACHED
-        return ModelFailed(
-            f"The model {self.name} did not answer ({where}): {reason[:500].rstrip('.')}.",
-            hint=_HINTS.get(status or 0, default),
-            provider=self.provider,
-            model=self.name,
-            status=status,
-        )
+        except _FAILURES as error:
+            failed = model_failed(error, self.provider, self.name, self._key)
+            told = (
+                without_key(f"{error}{error.__cause__}", self._key) == f"{error}{error.__cause__}"
+            )
+            # A traceback shows the cause, which must not tell the key either.
+            raise failed from (error if told else None)
 
 
-_UNREACHED = "Check base_url, the network and the provider's state, and try again."
-
-
-def _reason(body: object) -> str:
-    """Return the message in the body of a provider's error, wherever it stands."""
-    if isinstance(body, Mapping):
-        return _reason(body.get("message") or body.get("error") or body.get("detail"))
-    return body.strip() if isinstance(body, str) else ""
+_FAILURES = (AgentRunError, OSError, TypeError, ValueError, LookupError, AttributeError)
+"""What the library and the providers' SDKs raise; the last four at an answer of another form."""
 
 
 def _piece(event: object) -> Content:
@@ -315,6 +300,16 @@ def _library_model(provider: str, model: str, api_key: str | None, base_url: str
             hint="Providers are openai, anthropic, google, ollama and others; any endpoint that "
             'speaks OpenAI\'s chat protocol is model_provider="openai" with base_url=.',
         ) from error
+
+
+def _key_of(model: Model) -> str | None:
+    """Return the key that a model's client will send, to keep it out of errors."""
+    client = getattr(model, "client", None)
+    for holder in (client, getattr(client, "_api_client", None)):
+        key = getattr(holder, "api_key", None)
+        if isinstance(key, str):
+            return key
+    return None
 
 
 def _library_provider(name: str, given: dict[str, str]) -> Provider[object]:

@@ -226,26 +226,6 @@ def test_a_block_that_cannot_be_sent_is_refused(provider: Provider) -> None:
     assert provider.bodies == []
 
 
-@pytest.mark.parametrize(
-    ("status", "hint"),
-    [(401, "API key"), (404, "base_url"), (429, "wait"), (500, "try again later")],
-)
-def test_an_error_of_the_provider_says_what_to_do(
-    provider: Provider, status: int, hint: str
-) -> None:
-    provider.fails(status, "It went wrong.")
-    with pytest.raises(ModelFailed) as caught:
-        model_of(provider).generate(ask("Hi"))
-    assert f"status {status}" in str(caught.value)
-    assert "It went wrong." in str(caught.value)
-    assert hint in str(caught.value)
-    assert caught.value.fields == {
-        "provider": "openai",
-        "model": "openai:qwen-plus",
-        "status": status,
-    }
-
-
 def test_a_provider_that_is_not_there_is_told() -> None:
     pytest.importorskip("pydantic_ai", reason="the extra hitl[models] is not installed")
     model = init_chat_model("openai:x", api_key="k", base_url="http://127.0.0.1:9", max_retries=0)
