@@ -79,6 +79,7 @@ def create_deep_agent(
     system_prompt: str | None = None,
     middleware: Sequence[AgentMiddleware] = (),
     subagents: Sequence[SubAgent | CompiledSubAgent] | None = None,
+    response_format: object = None,
     permissions: Sequence[FilesystemPermission] | None = None,
     backend: Backend | None = None,
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
@@ -98,6 +99,7 @@ def create_deep_agent(
         middleware: What is hung around the model and the tools, outside the approval.
         subagents: Agents that it can send out with the tool ``task``; one named
             ``general-purpose`` is there by itself.
+        response_format: The form of its structured answer, see ``create_agent``.
         permissions: Rules over the paths of the file tools, the first that matches wins.
         backend: Where its files are; ``StateBackend()`` where it is not given.
         interrupt_on: Which tools wait for a human, see ``HumanInTheLoopMiddleware``; over what
@@ -105,14 +107,13 @@ def create_deep_agent(
         policy: A policy, or the path of a policy file, for the agent and all its declared
             sub-agents: no map of theirs loosens it.
         state_schema: Keys of the state beside the built-in ones, which sub-agents share.
-        context_schema: Not looked at; for your own documentation.
+        context_schema: For your own documentation.
         checkpointer: Where threads are kept; needed where something waits for a human.
         store: Anything; passed through to tools and middleware.
         name: The agent's name.
 
     Returns:
-        A graph whose input is ``{"messages": [...]}``, with ``files`` where they are kept in the
-        state.
+        A graph whose input is ``{"messages": [...]}``, with ``files`` if the state keeps them.
 
     Raises:
         Misuse: A part is not what it should be, names are alike, or a rule names a tool that
@@ -129,6 +130,7 @@ def create_deep_agent(
         own,
         system_prompt=_prompt(system_prompt, PROMPT, TASK_PROMPT),
         middleware=_stack(parent, subagents or (), middleware),
+        response_format=response_format,
         policy=law,
         state_schema=state_schema,
         context_schema=context_schema,
@@ -214,6 +216,7 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         "model": spec.get("model", parent.model),
         "tools": tools,
         "middleware": stack,
+        "response_format": spec.get("response_format"),
     }
     return create_sub_agent(whole, state_schema=parent.state_schema, policy=parent.policy), known
 
