@@ -14,10 +14,10 @@ from typing import Any, NotRequired, Protocol, TypedDict, cast
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deep.path_rules import FilesystemPermission
 from hitl.agent.loop import create_agent
-from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage
 from hitl.agent.middleware import AgentMiddleware
 from hitl.agent.policing import PolicySource
-from hitl.agent.tool import Tool, ToolRuntime, tool
+from hitl.agent.tool import Tool, ToolRuntime, tool, tool_message
 from hitl.agent.turns import messages_of
 from hitl.engine import CompiledStateGraph, running_task
 from hitl.errors import Misuse
@@ -52,6 +52,7 @@ class SubAgent(TypedDict):
         middleware: Its own middleware.
         interrupt_on: In place of the parent's whole map.
         permissions: In place of all of the parent's; ``[]`` for none.
+        response_format: The form of its answer, which the parent then reads as JSON.
     """
 
     name: str
@@ -62,6 +63,7 @@ class SubAgent(TypedDict):
     middleware: NotRequired[Sequence[AgentMiddleware]]
     interrupt_on: NotRequired[Mapping[str, bool | InterruptOnConfig]]
     permissions: NotRequired[Sequence[FilesystemPermission]]
+    response_format: NotRequired[object]
 
 
 class CompiledSubAgent(TypedDict):
@@ -127,13 +129,18 @@ def _check_runnable(name: object, runnable: object) -> None:
 
 
 def create_sub_agent(
-    spec: SubAgent, *, state_schema: type | None = None, policy: PolicySource | None = None
+    spec: SubAgent,
+    *,
+    state_schema: type | None = None,
+    response_format: object = None,
+    policy: PolicySource | None = None,
 ) -> CompiledStateGraph:
     """Return the agent that a declaration describes, exactly as it stands there.
 
     Args:
         spec: The declaration; with ``model`` and ``tools``, for nothing is inherited here.
         state_schema: Keys of its state beside ``messages``.
+        response_format: The form of its answer, where the declaration has none.
         policy: A policy, or the path of a policy file, that is judged beside its map.
 
     Raises:
@@ -160,6 +167,7 @@ def create_sub_agent(
         spec["tools"],
         system_prompt=spec["system_prompt"],
         middleware=middleware,
+        response_format=spec.get("response_format", response_format),
         policy=policy,
         state_schema=state_schema,
         name=spec["name"],
@@ -260,7 +268,9 @@ class SubAgentMiddleware(AgentMiddleware):
         for key in self._shares:
             if key in values and values[key] != given.get(key):
                 update[key] = _changes(given.get(key), values[key])
-        message = ToolMessage(_last_words(messages_of(values)), tool_call_id="")
+        structured = values.get("structured_response")
+        said = _last_words(messages_of(values)) if structured is None else structured
+        message = tool_message(said, {"name": "task", "args": {}, "id": ""})
         return Command(update={**update, "messages": [message]})
 
 
