@@ -53,6 +53,7 @@ def create_agent(
     store: object = None,
     interrupt_before: Sequence[str] | None = None,
     interrupt_after: Sequence[str] | None = None,
+    debug: bool = False,
     name: str | None = None,
 ) -> CompiledStateGraph:
     """Return an agent: a graph that asks a model, runs the tools it calls, and asks again.
@@ -67,11 +68,12 @@ def create_agent(
         policy: A policy, or the path of a policy file. It is judged by the first approval
             middleware, beside its map; where there is none, one is put last.
         state_schema: Keys of the state beside ``messages``; a subclass of ``AgentState``.
-        context_schema: Not looked at; for your own documentation.
+        context_schema: For your own documentation; not looked at.
         checkpointer: Where threads are kept; needed where something waits for a human.
         store: Anything; passed through to tools and middleware.
         interrupt_before: Nodes before which every run stops.
         interrupt_after: Nodes after which every run stops.
+        debug: Whether every run prints its updates and values.
         name: The agent's name.
 
     Returns:
@@ -100,6 +102,7 @@ def create_agent(
         store=store,
         interrupt_before=interrupt_before,
         interrupt_after=interrupt_after,
+        debug=debug,
         name=name or "agent",
         prepare=repair if wanted is None else _begun_anew,
     )

@@ -11,6 +11,7 @@ from hitl import (
     START,
     AgentMiddleware,
     Command,
+    HumanInTheLoopMiddleware,
     ScriptedModel,
     StateGraph,
     ToolMessage,
@@ -169,3 +170,38 @@ def test_c19_middleware_of_ones_own_asks_around_the_call(run, saver, answer, sen
     assert run(agent, INPUT, CONFIG).interrupts[0].value == {"to": "bob"}
     run(agent, Command(resume=answer), CONFIG)
     assert seen == sent
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+def test_c19_a_tool_that_was_approved_asks_in_its_body_beside_others(run, saver, mode):
+    entered: list[str] = []
+    booked: list[str] = []
+
+    @tool
+    def book(flight: str) -> str:
+        """Book a flight."""
+        entered.append(flight)
+        step(booked.append, flight)
+        return f"{flight} seat {interrupt({'seat for': flight})}"
+
+    calls = [{"name": "book", "args": {"flight": f"f{n}"}, "id": f"c{n}"} for n in range(3)]
+    agent = create_agent(
+        ScriptedModel([{"tool_calls": calls}, "done"]),
+        [book],
+        middleware=[HumanInTheLoopMiddleware({"book": True}, interrupt_mode=mode)],
+        checkpointer=saver,
+    )
+    asked = run(agent, INPUT, CONFIG, version="v2").interrupts
+    assert entered == []
+    actions = [action for one in asked for action in one.value["action_requests"]]
+    by_id = {a["id"]: {"type": "approve"} for a in actions}
+    by_id[actions[1]["id"]] = {"type": "reject"}
+    seats = run(agent, Command(resume=by_id), CONFIG, version="v2").interrupts
+    assert [one.value for one in seats] == [{"seat for": "f0"}, {"seat for": "f2"}]
+    # The second is answered first; the first goes on waiting, and is not entered again for it.
+    left = run(agent, Command(resume={seats[1].id: "B"}), CONFIG, version="v2").interrupts
+    assert [one.id for one in left] == [seats[0].id]
+    output = run(agent, Command(resume={seats[0].id: "A"}), CONFIG, version="v2")
+    texts = {m.tool_call_id: m.text for m in output.value["messages"] if m.type == "tool"}
+    assert (texts["c0"], texts["c2"]) == ("f0 seat A", "f2 seat B")
+    assert sorted(booked) == ["f0", "f2"]

@@ -462,3 +462,34 @@ def test_c24_a_policy_holds_for_declared_sub_agents_whatever_their_map_says(comp
     (interrupt,) = company.start(agent).interrupts
     assert interrupt.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject"]
     assert results(company.resume(agent, YES)) == ["Deployed."]
+
+
+def test_c24_a_sub_agent_may_answer_in_a_form_which_the_parent_reads_as_json(saver, run):
+    from pydantic import BaseModel
+
+    class Report(BaseModel):
+        rows: int
+
+    send = {"name": "task", "args": {"subagent_type": "dba", "description": "count"}}
+    agent = create_deep_agent(
+        ScriptedModel([{"tool_calls": [send]}, {"tool_calls": [report(4)]}]),
+        subagents=[
+            {
+                "name": "dba",
+                "description": "Counts.",
+                "system_prompt": "Count.",
+                "model": ScriptedModel([{"tool_calls": [report(3)]}]),
+                "response_format": Report,
+            }
+        ],
+        response_format=Report,
+        checkpointer=saver,
+    )
+    output = run(agent, {"messages": "go"}, {"configurable": {"thread_id": "t"}})
+    told = [m.text for m in output["messages"] if m.name == "task"]
+    assert told == ['{"rows":3}']
+    assert output["structured_response"] == Report(rows=4)
+
+
+def report(rows: int) -> dict:
+    return {"name": "Report", "args": {"rows": rows}}

@@ -282,8 +282,8 @@ def test_a_way_is_chosen_once_around_a_static_pause(run):
     went: list[str] = []
     graph = StateGraph(Plain)
     graph.add_node("start", lambda state: {"x": 1})
-    graph.add_node("left", lambda state: went.append("left") or {})
-    graph.add_node("right", lambda state: went.append("right") or {})
+    graph.add_node("left", lambda state: went.append("left"))
+    graph.add_node("right", lambda state: went.append("right"))
     graph.add_edge(START, "start").add_edge("left", END).add_edge("right", END)
     graph.add_conditional_edges("start", choose, ["left", "right"])
     stopping = graph.compile(InMemorySaver(), interrupt_after=["start"])

@@ -162,7 +162,7 @@ class World:
         def heard() -> bool:
             with SqliteSaver(self.path) as saver:
                 values: Any = self.agent(saver).get_state(CONFIG).values
-            return sum(m.type == "human" for m in values.get("messages", [])) >= wanted
+            return bool(sum(m.type == "human" for m in values.get("messages", [])) >= wanted)
 
         return self.go({"messages": [{"role": "user", "content": f"{wanted}"}]}, heard)
 

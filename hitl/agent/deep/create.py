@@ -84,10 +84,12 @@ def create_deep_agent(
     backend: Backend | None = None,
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
     policy: PolicySource | None = None,
+    response_format: object = None,
     state_schema: type | None = None,
     context_schema: type | None = None,
     checkpointer: Checkpointer | None = None,
     store: object = None,
+    debug: bool = False,
     name: str | None = None,
 ) -> CompiledStateGraph:
     """Return an agent that has file tools, a todo list and sub-agents.
@@ -106,10 +108,12 @@ def create_deep_agent(
             permissions with ``mode="interrupt"`` ask, tool by tool.
         policy: A policy, or the path of a policy file, for the agent and all its declared
             sub-agents: no map of theirs loosens it.
+        response_format: The form of a structured answer, see ``create_agent``.
         state_schema: Keys of the state beside the built-in ones, which sub-agents share.
         context_schema: For your own documentation.
         checkpointer: Where threads are kept; needed where something waits for a human.
         store: Anything; passed through to tools and middleware.
+        debug: Whether every run prints its updates and values.
         name: The agent's name.
 
     Returns:
@@ -132,10 +136,12 @@ def create_deep_agent(
         middleware=_stack(parent, subagents or (), middleware),
         response_format=response_format,
         policy=law,
+        response_format=response_format,
         state_schema=state_schema,
         context_schema=context_schema,
         checkpointer=checkpointer,
         store=store,
+        debug=debug,
         name=name or "deep-agent",
     )
 
@@ -218,7 +224,13 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         "middleware": stack,
         "response_format": spec.get("response_format"),
     }
-    return create_sub_agent(whole, state_schema=parent.state_schema, policy=parent.policy), known
+    graph = create_sub_agent(
+        whole,
+        state_schema=parent.state_schema,
+        response_format=spec.get("response_format"),
+        policy=parent.policy,
+    )
+    return graph, known
 
 
 def _names(tools: Sequence[Tool], stack: Sequence[AgentMiddleware]) -> set[str]:

@@ -14,10 +14,10 @@ from typing import Any, NotRequired, Protocol, TypedDict, cast
 from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deep.path_rules import FilesystemPermission
 from hitl.agent.loop import create_agent
-from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from hitl.agent.messages import AIMessage, BaseMessage, HumanMessage
 from hitl.agent.middleware import AgentMiddleware
 from hitl.agent.policing import PolicySource
-from hitl.agent.tool import Tool, ToolRuntime, tool
+from hitl.agent.tool import Tool, ToolRuntime, tool, tool_message
 from hitl.agent.turns import messages_of
 from hitl.engine import CompiledStateGraph, running_task
 from hitl.errors import Misuse
@@ -269,8 +269,8 @@ class SubAgentMiddleware(AgentMiddleware):
             if key in values and values[key] != given.get(key):
                 update[key] = _changes(given.get(key), values[key])
         structured = values.get("structured_response")
-        words = _last_words(messages_of(values)) if structured is None else _as_json(structured)
-        message = ToolMessage(words, tool_call_id="")
+        said = _last_words(messages_of(values)) if structured is None else structured
+        message = tool_message(said, {"name": "task", "args": {}, "id": ""})
         return Command(update={**update, "messages": [message]})
 
 
@@ -293,12 +293,6 @@ def _changes(before: object, after: object) -> object:
         return after
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     return changed | dict.fromkeys(key for key in before if key not in after)
-
-
-def _as_json(structured: object) -> str:
-    from pydantic_core import to_json
-
-    return to_json(structured).decode()
 
 
 def _last_words(messages: Sequence[BaseMessage]) -> str:

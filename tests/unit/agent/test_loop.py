@@ -12,12 +12,13 @@ from hitl import (
     HumanInTheLoopMiddleware,
     InMemorySaver,
     ScriptedModel,
+    ToolRuntime,
     create_agent,
     tool,
 )
-from hitl.errors import Misuse
+from hitl.errors import GraphRecursionError, Misuse
 
-CONFIG = {"configurable": {"thread_id": "t"}}
+CONFIG: dict = {"configurable": {"thread_id": "t"}}
 
 
 @tool
@@ -168,3 +169,37 @@ def test_a_turn_whose_tools_return_directly_ends_the_run():
     assert output["messages"][-1].content == "it is 1"
     output = create_agent(turn("answer", "look"), [look, answer]).invoke({"messages": "go"})
     assert output["messages"][-1].content == "done"
+
+
+def test_debug_prints_every_run(capsys):
+    create_agent(ScriptedModel(["hi"]), debug=True).invoke({"messages": "go"})
+    assert "hi" in capsys.readouterr().out
+
+
+def test_tools_and_hooks_get_the_context_and_the_store():
+    seen: list = []
+
+    @tool
+    def peek(runtime: ToolRuntime) -> str:
+        """Peek."""
+        seen.append((runtime.context, runtime.store))
+        return "ok"
+
+    class Peeks(AgentMiddleware):
+        def before_model(self, state, runtime):
+            seen.append((runtime.context, runtime.store))
+
+    model = ScriptedModel([{"tool_calls": [{"name": "peek", "args": {}}]}, "done"])
+    agent = create_agent(model, [peek], middleware=[Peeks()], store="store", name="peeker")
+    agent.invoke({"messages": "go"}, context="context")
+    assert seen == [("context", "store")] * 3
+    assert agent.name == "peeker"
+
+
+def test_static_pauses_and_the_limit_of_steps_hold_for_agents():
+    loops = ScriptedModel([{"tool_calls": [call(1, "1")]}], loop=True)
+    agent = create_agent(loops, [look], checkpointer=InMemorySaver(), interrupt_before=["tools"])
+    agent.invoke({"messages": "go"}, CONFIG)
+    assert agent.get_state(CONFIG).next == ("tools",)
+    with pytest.raises(GraphRecursionError):
+        create_agent(loops, [look]).invoke({"messages": "go"}, {"recursion_limit": 10})
