@@ -34,6 +34,7 @@ from hitl.agent.middleware import (
     PrivateStateAttr,
 )
 from hitl.agent.model import ChatModel, ModelFailed, ModelInput, ToolSpec
+from hitl.agent.model_port import OutputSpec
 from hitl.agent.model_request import (
     ExtendedModelResponse,
     ModelCallResult,
@@ -100,6 +101,7 @@ __all__ = [
     "MultipleStructuredOutputsError",
     "OmitFromInput",
     "OmitFromOutput",
+    "OutputSpec",
     "PatchToolCallsMiddleware",
     "PrivateStateAttr",
     "ProviderStrategy",
