@@ -79,7 +79,6 @@ def create_deep_agent(
     system_prompt: str | None = None,
     middleware: Sequence[AgentMiddleware] = (),
     subagents: Sequence[SubAgent | CompiledSubAgent] | None = None,
-    response_format: object = None,
     permissions: Sequence[FilesystemPermission] | None = None,
     backend: Backend | None = None,
     interrupt_on: Mapping[str, bool | InterruptOnConfig] | None = None,
@@ -101,7 +100,6 @@ def create_deep_agent(
         middleware: What is hung around the model and the tools, outside the approval.
         subagents: Agents that it can send out with the tool ``task``; one named
             ``general-purpose`` is there by itself.
-        response_format: The form of its structured answer, see ``create_agent``.
         permissions: Rules over the paths of the file tools, the first that matches wins.
         backend: Where its files are; ``StateBackend()`` where it is not given.
         interrupt_on: Which tools wait for a human, see ``HumanInTheLoopMiddleware``; over what
@@ -134,7 +132,6 @@ def create_deep_agent(
         own,
         system_prompt=_prompt(system_prompt, PROMPT, TASK_PROMPT),
         middleware=_stack(parent, subagents or (), middleware),
-        response_format=response_format,
         policy=law,
         response_format=response_format,
         state_schema=state_schema,
@@ -224,13 +221,7 @@ def _declared(parent: _Parent, spec: SubAgent) -> tuple[CompiledStateGraph, set[
         "middleware": stack,
         "response_format": spec.get("response_format"),
     }
-    graph = create_sub_agent(
-        whole,
-        state_schema=parent.state_schema,
-        response_format=spec.get("response_format"),
-        policy=parent.policy,
-    )
-    return graph, known
+    return create_sub_agent(whole, state_schema=parent.state_schema, policy=parent.policy), known
 
 
 def _names(tools: Sequence[Tool], stack: Sequence[AgentMiddleware]) -> set[str]:
