@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,11 +12,12 @@ from hitl import (
     HumanInTheLoopMiddleware,
     InMemorySaver,
     ScriptedModel,
+    SqliteSaver,
     create_agent,
     tool,
 )
 from hitl.checkpoint import verify
-from hitl.errors import Stale
+from hitl.errors import Damaged, Stale
 from hitl.inbox import Inbox
 from hitl.values import Commit, Receipt
 
@@ -164,3 +167,19 @@ def test_a_gate_of_ones_own_loop_holds_to_the_same():
     assert caught.value.fields["tool"] == "pay"
     assert gate(new).resume("t").done
     assert ran == [5]
+
+
+def test_a_call_that_is_not_shown_as_it_was_asked_about_cannot_be_decided(tmp_path):
+    def pay(amount: int) -> str:
+        """Pay."""
+        raise AssertionError(amount)
+
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path) as store:
+        gate = Gate([pay], interrupt_on={"pay": True}, store=store)
+        (item,) = gate.review("t", [CALL]).pending
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("UPDATE items SET subject = replace(subject, '5', '1')")
+        assert gate.inbox.get(item.id).subject["args"] == {"amount": 1}  # type: ignore[index,call-overload]
+        with pytest.raises(Damaged, match="does not show the call"):
+            gate.decide(item.id, {"type": "approve"})
