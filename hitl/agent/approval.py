@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hitl.agent.deciding import ask_again, asked_before, denied, edited, rejections
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
-from hitl.agent.policing import PolicySource, as_policy, facts, frozen, unmet
+from hitl.agent.policing import PolicySource, as_policy, frozen, together, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.spelling import one_spelling
 from hitl.agent.tool import Tool, ToolInvocationError, ToolRuntime
@@ -32,12 +32,14 @@ from hitl.policy import (
     DESCRIPTION_PREFIX,
     InterruptOn,
     InterruptOnConfig,
-    Policy,
     ToolCallRequest,
     Verdict,
     strictest,
 )
 from hitl.values import Item, Json, ToolCall, plain
+
+if TYPE_CHECKING:
+    from hitl.policy import Policy
 
 __all__ = ["MAX_ASKS", "HumanInTheLoopMiddleware"]
 
@@ -115,8 +117,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """
         own = copy(self)
         own._tools, own._gates = tools, (own,)
-        policies = [one for one in (self.policy, policy) if one is not None]
-        own.policy = Policy.layered(*policies).bind(facts(tools)) if policies else None
+        own.policy = together(self.policy, policy, tools)
         return own
 
     def join(self, gates: Sequence[HumanInTheLoopMiddleware]) -> None:

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from hitl.agent.tool import Tool
 from hitl.errors import Misuse
-from hitl.policy import Policy, ToolFacts, Verdict
+from hitl.policy import ToolFacts, Verdict
 from hitl.values import Config, Item, Json
 
-__all__ = ["PolicySource", "as_policy", "facts", "frozen", "tightened", "unmet"]
+if TYPE_CHECKING:
+    from hitl.policy import Policy
 
-PolicySource = Policy | str | os.PathLike[str]
+__all__ = ["PolicySource", "as_policy", "facts", "frozen", "tightened", "together", "unmet"]
+
+PolicySource: TypeAlias = "Policy | str | os.PathLike[str]"
 """A policy, or the path of a policy file."""
 
 
@@ -28,6 +32,8 @@ def as_policy(given: object) -> Policy:
         Misuse: It is neither, or the file cannot be read.
         BadPolicy: The file is no policy.
     """
+    from hitl.policy import Policy  # with all that policy files need
+
     if isinstance(given, Policy):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -44,6 +50,18 @@ def facts(tools: Mapping[str, Tool]) -> list[ToolFacts]:
         ToolFacts(tool.name, tool.args_schema, tool.effect, tool.description)
         for tool in tools.values()
     ]
+
+
+def together(
+    first: Policy | None, second: Policy | None, tools: Mapping[str, Tool]
+) -> Policy | None:
+    """Return two policies as one for an agent's tools, None where there is none."""
+    given = [policy for policy in (first, second) if policy is not None]
+    if not given:
+        return None
+    from hitl.policy import Policy
+
+    return Policy.layered(*given).bind(facts(tools))
 
 
 def frozen(verdict: Verdict, config: Config) -> dict[str, Json]:
