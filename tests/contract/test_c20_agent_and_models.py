@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import BaseModel
 
-from hitl import AIMessage, Misuse, ScriptedModel, create_agent, init_chat_model, tool
+from hitl import (
+    AIMessage,
+    Misuse,
+    ProviderStrategy,
+    ScriptedModel,
+    ToolStrategy,
+    create_agent,
+    init_chat_model,
+    tool,
+)
 
 INPUT = {"messages": [{"role": "user", "content": "What is it?"}]}
 
@@ -99,3 +109,29 @@ def test_c20_a_name_that_tells_no_provider_is_refused_before_anything_runs(name)
 def test_c20_what_is_no_model_is_refused_before_anything_runs(bad):
     with pytest.raises(Misuse, match="model"):
         create_agent(model=bad)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("way", ["provider", "tool"])
+def test_c20_a_structured_answer_of_a_provider(run, chat_server, way):
+    class City(BaseModel):
+        name: str
+
+    if way == "provider":
+        chat_server.says('{"name": "Bonn"}')
+    else:
+        chat_server.calls(("City", {"name": "Bonn"}))
+    model = init_chat_model(
+        "gpt-4o", model_provider="openai", api_key="k", base_url=chat_server.url
+    )
+    wanted = ProviderStrategy(City) if way == "provider" else ToolStrategy(City)
+    output = run(create_agent(model=model, response_format=wanted), INPUT)
+    assert output["structured_response"] == City(name="Bonn")
+    (body,) = chat_server.bodies
+    if way == "provider":
+        assert body["response_format"]["type"] == "json_schema"
+        assert body["response_format"]["json_schema"]["name"] == "City"
+    else:
+        assert body["tools"][0]["function"]["name"] == "City"
+        assert body["tool_choice"] == "required"
+    assert model.structured_output
