@@ -23,6 +23,7 @@ from hitl.agent.turns import (
     messages_of,
     result_id,
     showing,
+    shown_to_code,
     unanswered,
 )
 from hitl.agent.wording import LATE, REPEATED
@@ -292,11 +293,12 @@ class _Once:
         items: tuple[str, ...],
     ) -> None:
         self.node, self.task, self.ticket = node, task, ticket
+        state = shown_to_code(ticket.state) if node.awraps else ticket.state
         self.request = ToolCallRequest(
             copied(call),
             node.executor.tools.get(call["name"]),
-            ticket.state,
-            node.executor.runtime(task, ticket.state, call),
+            state,
+            node.executor.runtime(task, state, call),
         )
         self._admitted = _Ready(call, items, mark(call) != mark(ticket.call), again=False)
         self._mark = mark(call)

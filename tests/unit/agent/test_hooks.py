@@ -277,10 +277,15 @@ def test_what_a_hook_changes_in_place_reaches_nothing_that_is_committed():
         request.messages[0].content = "spoilt"
         return response
 
+    @wrap_tool_call
+    def tools(request, handler):
+        spoil(request.state)
+        return handler(request)
+
     agent = create_agent(
         ScriptedModel([CALL, "done"]),
         [look],
-        middleware=[before, after, around],
+        middleware=[before, after, around, tools],
         checkpointer=InMemorySaver(),
     )
     config: dict = {"configurable": {"thread_id": "t"}}
