@@ -13,21 +13,20 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from hitl.agent.approval_options import MAX_ASKS, check_options, check_schemas, one_spelling
 from hitl.agent.deciding import ask_again, asked_before, denied, edited, rejections
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
 from hitl.agent.policing import PolicySource, as_policy, frozen, together, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
-from hitl.agent.spelling import one_spelling
 from hitl.agent.tool import Tool, ToolInvocationError, ToolRuntime
 from hitl.agent.tool_change import schema_hash, tool_change
 from hitl.agent.turn_review import TurnReview
 from hitl.agent.turns import last_turn, messages_of, showing, unanswered
 from hitl.agent.wording import ASKED_ENOUGH, EDITED
 from hitl.engine import Pause, Runtime, current_config, running_task
-from hitl.errors import Misuse
 from hitl.inbox import Grants
-from hitl.ledger import Ask, schema_faults
+from hitl.ledger import Ask
 from hitl.policy import (
     DESCRIPTION_PREFIX,
     InterruptOn,
@@ -41,11 +40,7 @@ from hitl.values import Item, Json, ToolCall, plain
 if TYPE_CHECKING:
     from hitl.policy import Policy
 
-__all__ = ["MAX_ASKS", "HumanInTheLoopMiddleware"]
-
-MAX_ASKS = 3
-"""Once, and twice more: a model may take up a call again that was rejected too early; one that
-repeats it a fourth time is in a loop, and a person is the last who should break it."""
+__all__ = ["HumanInTheLoopMiddleware"]
 
 Mode = Literal["batched", "per_call"]
 T = TypeVar("T")
@@ -91,20 +86,15 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         interrupt_on, description_prefix = one_spelling(
             interrupt_on, description_prefix, javascript
         )
-        if interrupt_mode not in ("batched", "per_call"):
-            raise Misuse(
-                f"interrupt_mode is {interrupt_mode!r}.", hint='Known: "batched", "per_call".'
-            )
+        check_options(interrupt_mode, edit_notice, max_asks)
         self.description_prefix = description_prefix
         self.interrupt_mode = interrupt_mode
         self.edit_notice = edit_notice
         self.max_asks = max_asks
-        _check_notice(edit_notice)
-        _check_asks(max_asks)
         self.map = InterruptOn.compile(interrupt_on, description_prefix=description_prefix)
         self.policy = None if policy is None else as_policy(policy)
         self.interrupt_on = dict(interrupt_on)
-        _check_schemas(self.map)
+        check_schemas(self.map)
         self._tools: Mapping[str, Tool] = {}
         self._gates: Sequence[HumanInTheLoopMiddleware] = (self,)
 
@@ -367,38 +357,6 @@ def _unpaused(rule: Callable[[], T]) -> T | None:
         task.asks, task.asked, task.new_items, task.held = asks, None, [], False
         return None
     return said
-
-
-def _check_asks(max_asks: object) -> None:
-    if max_asks is not None and (type(max_asks) is not int or max_asks < 1):
-        raise Misuse(
-            f"max_asks is {max_asks!r}.", hint="Give a number from 1, or None for no bound."
-        )
-
-
-def _check_schemas(rules: InterruptOn) -> None:
-    """Refuse a schema by which no edit could be checked."""
-    for name in (*rules.tools, "*"):
-        schema = rules.args_schema(name)
-        faults = [] if schema is None else schema_faults(schema)
-        if faults:
-            raise Misuse(
-                f'interrupt_on["{name}"]["args_schema"] is no JSON Schema: {"; ".join(faults)}.',
-                hint="A pydantic model has one: Model.model_json_schema().",
-                tool=name,
-            )
-
-
-def _check_notice(notice: str | None) -> None:
-    """Refuse a notice that could not be filled in: the edited call would have run by then."""
-    try:
-        if notice is not None:
-            notice.format(name="", args={})
-    except (LookupError, ValueError, AttributeError) as error:
-        raise Misuse(
-            f"edit_notice cannot be filled in: {type(error).__name__}: {error}.",
-            hint="It may hold {name} and {args}; write {{ and }} for braces.",
-        ) from error
 
 
 def _review_of(state: Any, turn: AIMessage) -> Review | None:
