@@ -315,7 +315,7 @@ def test_leaving_a_stream_early_gives_the_lease_back(store):
 
 def test_a_task_that_outlives_its_run_writes_nothing_any_more():
     store = InMemorySaver()
-    inside, go, said = threading.Event(), threading.Event(), []
+    inside, go, over, said = threading.Event(), threading.Event(), threading.Event(), []
 
     def late(state):
         from hitl.engine.ask import step
@@ -326,6 +326,8 @@ def test_a_task_that_outlives_its_run_writes_nothing_any_more():
             step(len, "abc")
         except Stale as error:
             said.append(error)
+        finally:
+            over.set()
 
     def dies(state):
         assert inside.wait(30)
@@ -337,8 +339,6 @@ def test_a_task_that_outlives_its_run_writes_nothing_any_more():
         app.invoke({}, CONFIG)
     entries = store.entries("t")
     go.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("hitl-node"):
-            thread.join(30)
+    assert over.wait(30)
     assert len(said) == 1
     assert store.entries("t") == entries
