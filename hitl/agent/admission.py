@@ -16,6 +16,7 @@ from hitl.agent.approval import HumanInTheLoopMiddleware
 from hitl.agent.deciding import (
     alone,
     asked_before,
+    denied,
     edited,
     made_of,
     put,
@@ -106,6 +107,8 @@ class _Judge(Protocol):
     def by_policy(self, call: ToolCall) -> Verdict: ...
 
     def granted(self, ask: Ask) -> bool: ...
+
+    def grounds(self, call: ToolCall, verdict: Verdict) -> str: ...
     def refusal(self, call: ToolCall, verdict: Verdict, state: Any) -> str: ...
 
     def ask_for(
@@ -121,6 +124,7 @@ class _ByPolicy:
         self.ask_for = gate.ask_for
         self.by_policy = gate.by_policy
         self.granted = gate.granted
+        self.grounds = gate.grounds
         self.refusal = gate.refusal
 
     def judge(self, call: ToolCall, state: Any, runtime: Runtime) -> Verdict:  # noqa: ARG002
@@ -132,13 +136,14 @@ def _stricter(
 ) -> list[_Judge]:
     """Return those who have had their say, and whose policy of now demands more.
 
-    A remembered answer frees a call as long as the policy is the one under which it did.
+    A remembered answer frees a call while policy and tool are those for which it did.
     """
     approvals = [task.run.items[id] for id in items]
     stricter: list[_Judge] = []
     for gate in heard:
         verdict = gate.by_policy(call)
-        if not (granted and verdict.policy_id == granted) and tightened(verdict, approvals):
+        still = bool(granted) and gate.grounds(call, verdict) == granted
+        if not still and tightened(verdict, approvals):
             stricter.append(_ByPolicy(gate))
     return stricter
 
@@ -235,6 +240,7 @@ class Admission:
             ask = _asked_about(task, call)
             if ask is None:
                 if _passed(task, call, items):
+                    self._check_retry(task, call)
                     return call, items
                 ask = _in_place(task, ticket, call) or self._next(task, ticket, call, waiting)
                 if ask is None and must_ask and not items:
@@ -251,6 +257,21 @@ class Admission:
             if item.rules.get("gate") in names:
                 heard = names.index(str(item.rules["gate"])) + 1
                 waiting[:heard] = _stricter(task, waiting[:heard], call, items)
+
+    def _check_retry(self, task: Task, call: ToolCall) -> None:
+        """Judge a lost call that a human wants run once more, by the policies of now.
+
+        Raises:
+            Refused: A policy denies it by now.
+        """
+        intent = task.record.intents.get(intent_of(task, call))
+        lost = None if intent is None else task.run.items.get(intent.outcome)
+        if lost is None or lost.decision is None or lost.decision.type != "retry":
+            return
+        for gate in self.gates:
+            verdict = gate.by_policy(call)
+            if verdict.effect == "deny":
+                raise Refused(denied(call, verdict))
 
     def _next(
         self,
@@ -306,6 +327,8 @@ def _withdraw(task: Task, items: Sequence[str]) -> None:
         item = task.run.items.get(id)
         if item is not None and item.state in ("decided", "cleared"):
             task.moves[id] = move(item, "withdraw")
+        elif item is not None and item.state == "uncertain":
+            task.moves[id] = move(item, "abandon")
 
 
 def _asked_about(task: Task, call: ToolCall) -> Ask | None:

@@ -17,7 +17,7 @@ from hitl.agent.approval_options import MAX_ASKS, check_options, check_schemas, 
 from hitl.agent.deciding import ask_again, asked_before, denied, edited, rejections
 from hitl.agent.messages import AIMessage
 from hitl.agent.middleware import AgentMiddleware, Update
-from hitl.agent.policing import PolicySource, as_policy, frozen, together, unmet
+from hitl.agent.policing import PolicySource, as_policy, breach, frozen, together, unmet
 from hitl.agent.review import Review, ReviewState, copied, mark
 from hitl.agent.tool import Tool, ToolInvocationError, ToolRuntime
 from hitl.agent.tool_change import schema_hash, tool_change
@@ -35,7 +35,7 @@ from hitl.policy import (
     Verdict,
     strictest,
 )
-from hitl.values import Item, Json, ToolCall, plain
+from hitl.values import Item, Json, ToolCall, fingerprint, plain
 
 if TYPE_CHECKING:
     from hitl.policy import Policy
@@ -293,7 +293,7 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         for gate in self._gates:
             own = gate is self and call["name"] == asked
             verdict = gate.by_policy(call) if own else gate.judge(call, state, runtime)
-            problem = unmet(verdict, item.rules)
+            problem = unmet(verdict, item.rules) or breach(verdict, item, call)
             if problem:
                 why = f"this call of {call['name']!r} cannot run: {problem} {verdict.why}"
                 return f"The edit was not run: {why}"
@@ -308,6 +308,12 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         grants = Grants(store)
         grant = grants.find(ask)
         return grant is not None and grants.use(grant, thread=task.run.thread) is not None
+
+    def grounds(self, call: ToolCall, verdict: Verdict) -> str:
+        """Return what stands for all that a remembered answer stands and falls with."""
+        tool = self._tools.get(call["name"])
+        facts: list[Json] = [] if tool is None else [schema_hash(tool), tool.version]
+        return fingerprint(verdict.policy_id, facts)
 
     @property
     def remembers(self) -> bool:

@@ -16,7 +16,7 @@ from hitl.agent.messages import AIMessage, ToolMessage
 from hitl.agent.middleware import AgentState
 from hitl.agent.policing import PolicySource
 from hitl.agent.repair import repair
-from hitl.agent.review import copied
+from hitl.agent.review import copied, mark
 from hitl.agent.tool import as_tool, check_names
 from hitl.agent.tools_node import TOOLS, ToolsNode, sends
 from hitl.agent.turns import answers_of, last_turn, messages_of
@@ -171,7 +171,7 @@ class Gate:
         messages = messages_of(standing.values)
         place = last_turn(messages)
         last = None if place is None else messages[place]
-        same = isinstance(last, AIMessage) and last.tool_calls == turn.tool_calls
+        same = isinstance(last, AIMessage) and _marks(last) == _marks(turn)
         if turn.id is None:
             return same and bool(standing.next)
         if not any(message.id == turn.id for message in messages):
@@ -284,6 +284,11 @@ def _graph(
     graph.add_edge(START, _REVIEW)
     graph.add_edge(TOOLS, END)
     return graph.compile(store, name="gate", prepare=repair)
+
+
+def _marks(turn: AIMessage) -> list[tuple[str, str]]:
+    """Return what stands for the calls of a turn, in which 1 and True differ."""
+    return [(call.get("id") or "", mark(call)) for call in turn.tool_calls]
 
 
 def _turn(calls: object, id: object) -> AIMessage:

@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, TypeAlias
 from hitl.agent.tool import Tool
 from hitl.errors import Misuse
 from hitl.policy import ToolFacts, Verdict
-from hitl.values import Config, Item, Json
+from hitl.values import Config, Item, Json, ToolCall
 
 if TYPE_CHECKING:
     from hitl.policy import Policy
 
-__all__ = ["PolicySource", "as_policy", "facts", "frozen", "tightened", "together", "unmet"]
+__all__ = [
+    "PolicySource",
+    "as_policy",
+    "breach",
+    "facts",
+    "frozen",
+    "tightened",
+    "together",
+    "unmet",
+]
 
 PolicySource: TypeAlias = "Policy | str | os.PathLike[str]"
 """A policy, or the path of a policy file."""
@@ -74,10 +83,12 @@ def frozen(verdict: Verdict, config: Config) -> dict[str, Json]:
     rules = verdict.obligations.as_rules()
     if verdict.policy_id:
         rules["policy"] = {"id": verdict.policy_id, "rules": list(verdict.rules)}
-    named = config.get("configurable")
-    requester = named.get("requester") if isinstance(named, Mapping) else None
-    if "reviewers" in rules and isinstance(requester, str):
-        rules["requester"] = requester
+    given = config.get("configurable")
+    requester = given.get("requester") if isinstance(given, Mapping) else None
+    # A name that nobody could have is no name: nobody can say yes then.
+    named = isinstance(requester, str) and bool(requester.strip()) and requester.isprintable()
+    if "reviewers" in rules and named:
+        rules["requester"] = str(requester)
     return rules
 
 
@@ -99,6 +110,29 @@ def unmet(verdict: Verdict, rules: Mapping[str, Json]) -> str:
     if any(rule not in met for rule in _reviewers(verdict)):
         return "it needs other reviewers than those who were asked."
     return ""
+
+
+def breach(verdict: Verdict, item: Item, call: ToolCall) -> str:
+    """Return which rule an edit breaks about what edits may change; empty where none.
+
+    Args:
+        verdict: What is said about the call that the edit made.
+        item: The question that was answered with the edit.
+        call: What the edit made.
+    """
+    shown = item.subject if isinstance(item.subject, dict) else {}
+    before, after = shown.get("args"), call["args"]
+    if verdict.effect != "ask" or not isinstance(before, dict):
+        return ""
+    if "edit" not in verdict.allowed:
+        return "its rules take no edits."
+    names = {*before, *after}
+    changed = {n for n in names if (n in before) != (n in after) or before.get(n) != after.get(n)}
+    law = verdict.obligations
+    kept = changed & set(law.keep)
+    if law.editable is not None:
+        kept |= changed - set(law.editable)
+    return f"its rules let nobody change {', '.join(map(repr, sorted(kept)))}." if kept else ""
 
 
 def tightened(verdict: Verdict, approvals: Sequence[Item]) -> bool:

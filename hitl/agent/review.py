@@ -44,7 +44,8 @@ class CallReview:
         fingerprint: Of the call that may run: the model's, or what edits made of it.
         items: Ids of the items on which humans said yes, in the order in which they were asked.
         gates: Names of the approval middleware that have had their say on exactly this call.
-        granted: The id of the policy under which a remembered answer freed it, if one did.
+        granted: What a remembered answer stood and fell with when it freed the call, if one did:
+            the policy, and the tool's schema and version.
     """
 
     verdict: CallVerdict

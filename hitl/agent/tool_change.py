@@ -58,6 +58,7 @@ def tool_change(item: Item, tools: Mapping[str, Tool]) -> str:
             item=item.id,
             tool=wanted,
         )
-    if wanted != asked or schema_hash(tool) == known:
+    same = (schema_hash(tool), tool.version) == (known, item.rules.get("tool_version", ""))
+    if wanted != asked or same:
         return ""
     return _CHANGED.format(name=asked, said=decision.type, who=decision.by or "an unnamed reviewer")

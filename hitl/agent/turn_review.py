@@ -56,6 +56,10 @@ class Rules(Protocol):
         """Return whether a remembered answer lets the call go on."""
         ...
 
+    def grounds(self, call: ToolCall, verdict: Verdict) -> str:
+        """Return what stands for all that a remembered answer stands and falls with."""
+        ...
+
     def problem(self, item: Item, state: Any, runtime: Runtime) -> str:
         """Return why a yes cannot be used, empty where it can."""
         ...
@@ -166,7 +170,7 @@ class TurnReview:
                 if not self.gate.granted(ask):
                     asks.append(ask)
                     continue
-                free[str(index)], granted[str(index)] = mark(call), verdict.policy_id
+                free[str(index)], granted[str(index)] = mark(call), self.gate.grounds(call, verdict)
             else:
                 free[str(index)] = mark(call)
         self._close_all(refusals)
@@ -190,11 +194,11 @@ class TurnReview:
                 self._reviews[index] = CallReview("free", "", before.items)
 
     def _granted(self, granted: Json) -> None:
-        """Note which calls were freed by remembered answers, and under which policy."""
-        for index, policy in (granted if isinstance(granted, dict) else {}).items():
+        """Note which calls were freed by remembered answers, and on what grounds."""
+        for index, grounds in (granted if isinstance(granted, dict) else {}).items():
             review = self._reviews[int(index)]
             if review.verdict == "free" and review.fingerprint:
-                self._reviews[int(index)] = replace(review, granted=str(policy))
+                self._reviews[int(index)] = replace(review, granted=str(grounds))
 
     def _close_all(self, refusals: Json) -> None:
         if isinstance(refusals, dict):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hitl.engine.standing import Asked, Intent, Record, Standing
 from hitl.errors import OutcomeUnknown
 from hitl.ledger import Ask, items_of, move
-from hitl.values import Interrupt, Item, ItemChange, derive, fingerprint
+from hitl.values import Interrupt, Item, ItemChange, Json, derive, fingerprint
 
 __all__ = [
     "delivered",
@@ -155,6 +155,7 @@ def _outcome(
         fingerprint(name, subject.get("args")),
         subject,
         ("respond", "retry", "reject"),
+        _reviewed(standing, intent),
         call_id=str(subject.pop("call_id", None) or ""),
     )
     items = items_of([ask], [id], id, thread=standing.thread, path=path + node, at=at)
@@ -163,6 +164,13 @@ def _outcome(
         "allowed_decisions": list(ask.allowed),
     }
     return Asked(id, value, (id,), key), items
+
+
+def _reviewed(standing: Standing, intent: Intent) -> dict[str, Json]:
+    """Return who may say what became of a call: those who could let it start."""
+    allowed = standing.items.get(intent.item)
+    rules = {} if allowed is None else allowed.rules
+    return {key: rules[key] for key in ("reviewers", "requester") if key in rules}
 
 
 def delivered(standing: Standing, record: Record, skip: Iterable[str] = ()) -> list[ItemChange]:

@@ -95,10 +95,18 @@ def grant_keys(asked: Ask | Item) -> dict[GrantScope, str]:
     policy, rules = _policy(asked.rules)
     facts: list[Json] = [policy, [*sorted(rules)]]
     facts += [asked.rules.get(key) for key in ("schema", "tool_version")]
+    given = asked.rules.get("reviewers")
+    if any(isinstance(one, dict) and one.get("not_requester") for one in _listed(given)):
+        # Whoever agreed was not this requester; of another one nobody knows.
+        facts.append(["requester", asked.rules.get("requester")])
     return {
         "same_args": fingerprint("grant", ["same_args", asked.fingerprint, *facts]),
         "same_tool": fingerprint("grant", ["same_tool", name, *facts]),
     }
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
 
 
 def _policy(rules: Mapping[str, Json]) -> tuple[str, list[str]]:

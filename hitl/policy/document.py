@@ -158,7 +158,7 @@ class EditDoc(_Part):
 class ReviewersDoc(_Part):
     """Who may say yes."""
 
-    any_of: NamesOrNone = []
+    any_of: Annotated[NamesOrNone, Field(min_length=1)] = []
     need: Positive = 1
     not_requester: StrictBool = False
 

@@ -27,10 +27,21 @@ Texts = Callable[[str], bool]
 
 def fold(text: str) -> str:
     """Return a text as one that looks the same: compatibility forms joined, invisibles dropped."""
-    if text.isascii():
+    if text.isascii() and text.isprintable():
         return text
     joined = unicodedata.normalize("NFKC", text)
-    return "".join(char for char in joined if unicodedata.category(char) != "Cf")
+    seen = "".join(char for char in joined if not _invisible(char))
+    return unicodedata.normalize("NFKC", seen)
+
+
+_IGNORED = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000)))
+)
+"""Letters and marks that are drawn as nothing. Source: Unicode, Default_Ignorable_Code_Point."""
+
+
+def _invisible(char: str) -> bool:
+    return unicodedata.category(char) in ("Cf", "Cc", "Zl", "Zp") or char in _IGNORED
 
 
 def _text(make: Callable[[str], Texts], wanted: str) -> Test:
@@ -43,7 +54,7 @@ def _text(make: Callable[[str], Texts], wanted: str) -> Test:
         if type(value) is not str:
             return None
         found = exact(value)
-        if ascii_only and value.isascii():
+        if ascii_only and value.isascii() and value.isprintable():
             return found
         return found if alike(fold(value)) is found else None
 

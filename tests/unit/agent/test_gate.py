@@ -203,3 +203,10 @@ def test_an_id_that_was_that_of_other_calls_is_refused():
         gate.review("t", CALLS[1:2], turn="msg_1")
     with pytest.raises(Misuse, match="turn is ''"):
         gate.review("t", CALLS[1:2], turn="")
+
+
+def test_calls_that_only_python_takes_for_the_same_are_other_calls():
+    gate = World(InMemorySaver()).gate()
+    (first,) = gate.review("t", [{"name": "pay", "args": {"n": 1}, "id": "a"}]).pending
+    (second,) = gate.review("t", [{"name": "pay", "args": {"n": True}, "id": "a"}]).pending
+    assert first.id != second.id

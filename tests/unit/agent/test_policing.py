@@ -420,3 +420,128 @@ def test_a_map_that_asks_as_well_takes_no_remembered_answer():
     world = World(500, entries={"pay": True})
     world.saver = shop.saver
     assert asked(world.start(given)) == [500]
+
+
+@pytest.mark.parametrize("requester", ["bob", "eve", None])
+def test_a_remembered_answer_is_for_the_requester_for_whom_it_was_given(requester):
+    """Else the one who gave it could let calls of their own go on."""
+    rules = {"any_of": ["finance"], "not_requester": True}
+    given = policy(over(100, reviewers=rules, grants=GRANTS), groups={"finance": ["ann", "bob"]})
+    shop = World(500)
+    gate = Gate([shop.pay], policy=given, store=shop.saver)
+    (item,) = gate.review("first", shop.calls, requester="ann").pending
+    gate.decide(item.id, {"type": "approve", "grant": {}}, by="bob")
+    assert gate.resume("first").done
+    assert gate.review("second", shop.calls, requester="ann").done
+    assert not gate.review("third", shop.calls, requester=requester).done
+
+
+def test_a_call_freed_by_a_remembered_answer_is_asked_about_if_its_tool_changes_meanwhile():
+    shop, given = Shop("1"), remembering()
+    shop.grant("first", given, 500)
+    assert asked(shop.run("second", given, 500, 700)) == [700]
+    inbox = Inbox(shop.saver)
+    (item,) = inbox.pending(thread="second")
+    inbox.decide(item.id, APPROVE)
+    shop.release("2")
+    agent = create_agent(
+        ScriptedModel(["(was answered)", "Done."]),
+        [shop.pay],
+        policy=given,
+        checkpointer=shop.saver,
+    )
+    config: Any = {"configurable": {"thread_id": "second"}}
+    assert asked(agent.invoke(None, config, version="v2")) == [700]
+    (item,) = inbox.pending(thread="second")
+    inbox.decide(item.id, APPROVE)
+    assert asked(agent.invoke(None, config, version="v2")) == [500]
+    assert shop.ran == [700]
+
+
+# What an edit may change, by whatever rule speaks of the edited call -----------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_edit_is_held_to_the_rules_of_the_call_that_it_makes(mode):
+    small = rule("small", "ask", where={"amount": {"le": 1000}})
+    given = policy(small, over(1000, edit={"keep": ["amount"]}))
+    world = World(500, mode=mode)
+    world.start(given)
+    output = world.answer(given, change(5000))
+    assert asked(output) == [500]
+    assert "'amount'" in requests(output.interrupts[0])[0]["description"]
+    assert world.ran == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_edit_that_the_policy_no_longer_takes_does_not_run(mode):
+    world = World(500, mode=mode)
+    world.start(policy(over(100)))
+    output = world.answer(policy(over(100, decisions=["approve", "reject"])), change(400))
+    assert asked(output) == [500]
+    assert world.ran == []
+
+
+# Who is who --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("requester", ["", " ", "a\nb", 7])
+def test_a_requester_that_is_no_name_is_not_known(requester):
+    rules = {"any_of": ["finance"], "not_requester": True}
+    given = policy(over(100, reviewers=rules), groups={"finance": ["ann"]})
+    world = World(500)
+    config: Any = {"configurable": {"thread_id": "t", "requester": requester}}
+    world.app(given).invoke({"messages": "go"}, config)
+    (item,) = world.saver.items(thread="t")
+    with pytest.raises(NotAllowed):
+        Inbox(world.saver).decide(item.id, APPROVE, by="ann")
+
+
+def test_an_empty_list_of_groups_is_no_rule():
+    with pytest.raises(BadPolicy, match="any_of"):
+        policy(over(100, reviewers={"any_of": []}))
+
+
+# Calls that were started and left no result ----------------------------------------------------
+
+
+class Died(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_lost_call_is_run_again_only_by_those_who_may_let_it_run_and_not_if_denied(mode):
+    ran: list[int] = []
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        ran.append(amount)
+        if len(ran) == 1:
+            raise Died
+        return "paid"
+
+    rules = {"any_of": ["finance"], "need": 2}
+    given = policy(over(100, reviewers=rules), groups={"finance": ["ann", "bob"]})
+    world = World(500, mode=mode)
+    world.pay = pay
+    world.start(given)
+    inbox = Inbox(world.saver)
+    (item,) = inbox.pending()
+    for who in ("ann", "bob"):
+        inbox.decide(item.id, APPROVE, by=who)
+    with pytest.raises(Died):
+        world.app(given).invoke(None, CONFIG)
+    world.app(given).invoke(None, CONFIG)
+    (lost,) = [one for one in inbox.pending() if one.kind == "outcome"]
+    retry = {"type": "retry"}
+    with pytest.raises(NotAllowed):
+        inbox.decide(lost.id, retry)
+    with pytest.raises(NotAllowed):
+        inbox.decide(lost.id, retry, by="eve")
+    assert inbox.decide(lost.id, retry, by="ann").state == "pending"
+    inbox.decide(lost.id, retry, by="bob")
+    output = world.app(policy(over(100, "deny"))).invoke(None, CONFIG, version="v2")
+    assert ran == [500]
+    assert any("not allowed" in text for text in world.told(output))
+    assert not [one for one in world.saver.items(thread="t") if one.state == "uncertain"]
