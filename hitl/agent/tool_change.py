@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from hitl.agent.deciding import edited
 from hitl.agent.tool import Tool
-from hitl.errors import Stale
+from hitl.errors import Damaged, Stale
 from hitl.values import Item, fingerprint
 
 __all__ = ["schema_hash", "tool_change"]
@@ -38,13 +38,25 @@ def tool_change(item: Item, tools: Mapping[str, Tool]) -> str:
 
     Raises:
         Stale: The tool is gone; the decision is kept.
+        Damaged: The human was shown another call than the one that is asked about.
     """
-    known, decision = item.rules.get("schema"), item.decision
-    if known is None or decision is None or item.state not in ("decided", "cleared"):
+    decision = item.decision
+    if decision is None or item.state not in ("decided", "cleared"):
         return ""
     if decision.type not in ("approve", "edit") or not isinstance(item.subject, dict):
         return ""
     asked = str(item.subject.get("name"))
+    if fingerprint(asked, item.subject.get("args")) != item.fingerprint:
+        raise Damaged(
+            f"Item {item.id} of thread {item.thread!r} does not show the call that it asks about.",
+            hint="Its row was changed outside of this library. Its decision is not used; a new "
+            "message to the thread closes it.",
+            thread=item.thread,
+            item=item.id,
+        )
+    known = item.rules.get("schema")
+    if known is None:
+        return ""
     change = edited(item)
     wanted = asked if change is None else change["name"]
     tool = tools.get(wanted)

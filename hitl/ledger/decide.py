@@ -8,7 +8,6 @@ from dataclasses import asdict, is_dataclass, replace
 from hitl.codec import pack
 from hitl.errors import (
     AlreadyDecided,
-    Damaged,
     Misuse,
     NotAllowed,
     Stale,
@@ -27,7 +26,6 @@ from hitl.values import (
     Item,
     ItemChange,
     Json,
-    fingerprint,
     iso,
     plain,
 )
@@ -97,7 +95,6 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
         Stale: The item has changed since the reviewer saw it.
         UnknownId: The item is closed.
         Expired: Its deadline has passed.
-        Damaged: It does not show the call that it asks about.
     """
     decision = replace(read_decision(item, raw), by=by, at=at)
     if has_expired(item) or _is_late(item, at):
@@ -113,27 +110,7 @@ def decide(item: Item, raw: object, *, by: str | None, at: float) -> ItemChange 
             item=item.id,
             state=item.state,
         )
-    _check_shown(item)
     return cast(item, decision)
-
-
-def _check_shown(item: Item) -> None:
-    """Refuse a decision on a call that is not shown as it was asked about.
-
-    Raises:
-        Damaged: The item's row was changed outside of this library.
-    """
-    subject = item.subject
-    if item.kind not in ("action", "outcome") or not isinstance(subject, dict):
-        return
-    if fingerprint(str(subject.get("name")), subject.get("args")) != item.fingerprint:
-        raise Damaged(
-            f"Item {item.id} of thread {item.thread!r} does not show the call that it asks about.",
-            hint="Its row was changed outside of this library; a new message to the thread "
-            "closes it.",
-            thread=item.thread,
-            item=item.id,
-        )
 
 
 def _is_late(item: Item, at: float) -> bool:
