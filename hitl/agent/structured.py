@@ -17,7 +17,7 @@ from hitl.agent.message_types import AIMessage, BaseMessage, ToolMessage
 from hitl.agent.model_port import ChatModel, ModelInput, OutputSpec, ToolSpec
 from hitl.agent.output_schema import OutputSchema, read_schema
 from hitl.agent.turns import ENDS_RUN
-from hitl.agent.wording import STRUCTURED, STRUCTURED_ERROR, STRUCTURED_TWICE
+from hitl.agent.wording import STRUCTURED, STRUCTURED_EARLY, STRUCTURED_ERROR, STRUCTURED_TWICE
 from hitl.errors import HitlError, Misuse
 from hitl.values import ToolCall
 
@@ -203,6 +203,9 @@ class Plan:
         calls = [call for call in answer.tool_calls if call["name"] in names]
         if not calls:
             return [answer], None
+        if len(calls) < len(answer.tool_calls):
+            # What it says of the other calls would be a guess: a human may yet reject them.
+            return [answer, *(_answer(call, STRUCTURED_EARLY, "error") for call in calls)], None
         try:
             if len(calls) > 1:
                 raise MultipleStructuredOutputsError([call["name"] for call in calls], answer)

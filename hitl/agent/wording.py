@@ -24,6 +24,7 @@ __all__ = [
     "REPEATED",
     "STOPPED",
     "STRUCTURED",
+    "STRUCTURED_EARLY",
     "STRUCTURED_ERROR",
     "STRUCTURED_TWICE",
     "TOOL_CALL_ERROR_TEMPLATE",
@@ -92,4 +93,8 @@ NOT_READABLE = (
 
 STRUCTURED = "The structured answer was taken: {answer}"
 STRUCTURED_ERROR = "The structured answer was not taken: {error} Correct it and give it again."
+STRUCTURED_EARLY = (
+    "The structured answer was not taken: other calls were made in the same turn. Give it again "
+    "once you have read what became of them."
+)
 STRUCTURED_TWICE = "Several answers were given ({names}) where one is wanted."

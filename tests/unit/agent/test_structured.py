@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from hitl import (
     AIMessage,
     AutoStrategy,
+    Command,
     HumanInTheLoopMiddleware,
     InMemorySaver,
     MultipleStructuredOutputsError,
@@ -25,6 +26,7 @@ from hitl import (
     create_agent,
     tool,
 )
+from hitl.agent.wording import STRUCTURED_EARLY
 from hitl.errors import Misuse
 
 GO = {"messages": "go"}
@@ -155,13 +157,29 @@ def test_an_error_that_is_not_handled_ends_the_run(handled):
         create_agent(two, response_format=strategy).invoke(GO)
 
 
-def test_calls_of_tools_beside_a_structured_answer_run_and_the_run_ends():
-    model = ScriptedModel([calls(("look", {"n": 1}), ("City", {"name": "Bonn"}))])
+def test_an_answer_beside_calls_of_tools_is_asked_for_again_once_they_have_run():
+    both = calls(("look", {"n": 1}), ("City", {"name": "Bonn"}))
+    model = ScriptedModel([both, calls(("City", {"name": "Oslo"}))])
     output = create_agent(model, [look], response_format=City).invoke(GO)
-    assert output["structured_response"] == City("Bonn")
+    assert output["structured_response"] == City("Oslo")
     texts = [m.text for m in output["messages"] if m.type == "tool"]
     assert "seen 1" in texts
-    assert len(model.calls) == 1
+    assert STRUCTURED_EARLY in texts
+
+
+def test_an_answer_cannot_speak_of_a_call_that_a_human_then_rejects():
+    both = calls(("look", {"n": 1}), ("City", {"name": "seen 1"}))
+    model = ScriptedModel([both, calls(("City", {"name": "nothing"}))])
+    agent = create_agent(
+        model,
+        [look],
+        response_format=City,
+        middleware=[HumanInTheLoopMiddleware({"look": True})],
+        checkpointer=InMemorySaver(),
+    )
+    assert agent.invoke(GO, CONFIG)["structured_response"] is None
+    output = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), CONFIG)
+    assert output["structured_response"] == City("nothing")
 
 
 def test_a_rule_for_every_tool_does_not_ask_about_the_structured_answer():
