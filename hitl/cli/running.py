@@ -27,6 +27,7 @@ from hitl.cli.terminal import Terminal
 from hitl.cli.threads import unknown_thread
 from hitl.errors import Misuse
 from hitl.inbox import Inbox
+from hitl.ledger import check_reviewer
 from hitl.values import Config, Item, Json, StateSnapshot, plain
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _ASKING = click.option(
     "--no-input", is_flag=True, help="Ask nobody here, even in a terminal; leave items pending."
 )
 _AGENT = click.argument("agent", metavar="MODULE:AGENT")
+_REQUESTER = click.option(
+    "--requester", metavar="NAME", help="On whose behalf the agent acts, for rules that ask."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,15 @@ class _Run:
     thread: str
     by: str | None
     gate: Gate | None = None
+    requester: str | None = None
 
     def config(self) -> Config:
         """Return the config of this thread; the agent's name is kept with a run's input."""
         place: dict[str, object] = {"thread_id": self.thread}
         if self.by is not None:
             place["reviewer"] = self.by
+        if self.requester is not None:
+            place["requester"] = check_reviewer(self.requester, "--requester")
         return {"configurable": place, "metadata": {"agent": self.agent}}
 
     def go(self, input: object) -> None:
@@ -113,14 +120,21 @@ class _Run:
 @click.argument("text")
 @click.option("--thread", metavar="ID", help="Go on with this conversation; else a new one.")
 @reviewer_option("--reviewer")
+@_REQUESTER
 @_ASKING
 @shared
 def run_agent(
-    session: Session, agent: str, text: str, thread: str | None, by: str | None, no_input: bool
+    session: Session,
+    agent: str,
+    text: str,
+    thread: str | None,
+    by: str | None,
+    requester: str | None,
+    no_input: bool,
 ) -> int:
     """Run an agent on a text."""
     thread = thread if thread is not None else f"run-{secrets.token_hex(6)}"
-    run = _prepared(session, agent, thread, by, new=True)
+    run = replace(_prepared(session, agent, thread, by, new=True), requester=requester)
     run.session.screen.say(f"Thread {thread} in {run.session.store or 'the store of the agent'}")
     return _carry(run, {"messages": [{"role": "user", "content": text}]}, no_input)
 
@@ -136,11 +150,19 @@ def run_agent(
 @_AGENT
 @click.argument("thread")
 @reviewer_option("--reviewer")
+@_REQUESTER
 @_ASKING
 @shared
-def resume(session: Session, agent: str, thread: str, by: str | None, no_input: bool) -> int:
+def resume(
+    session: Session,
+    agent: str,
+    thread: str,
+    by: str | None,
+    requester: str | None,
+    no_input: bool,
+) -> int:
     """Resume a thread."""
-    run = _prepared(session, agent, thread, by, new=False)
+    run = replace(_prepared(session, agent, thread, by, new=False), requester=requester)
     if not run.desk.store.entries(thread, limit=1):
         raise unknown_thread(run.desk.store, thread, run.session.store)
     if not run.state().next:

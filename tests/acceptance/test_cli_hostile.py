@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -124,6 +125,10 @@ def story(hitl: CommandLine) -> None:
     hitl(1, "resume", "hostile:agent", THREAD, "--json")
     hitl(0, "log", THREAD)
     hitl(0, "log", THREAD, "--json")
+    hitl(0, "sweep")
+    hitl(0, "grants", "list")
+    hitl(2, "grants", "revoke", TYPED)
+    policies(hitl)
     hitl(0, "store", "info")
     hitl(0, "store", "verify", "--json")  # without its progress bar
     hitl(1, "run", "hostile:broken", "x")
@@ -139,6 +144,28 @@ def story(hitl: CommandLine) -> None:
     ):
         hitl(2, *words)
     hitl(6, "inbox", "--store", TYPED.replace("/", ""))
+
+
+def policies(hitl: CommandLine) -> None:
+    """Use ``hitl policy`` on files, tools and arguments that hold hostile text."""
+    text = EVIL.replace("\ud800", "")  # a policy file is UTF-8
+    good = {"id": "r", "tools": ["pay"], "effect": "ask", "why": text}
+    good["where"] = {"to": {"eq": text}}
+    files = {"good.json": good, "bad.json": {**good, text: text}}
+    for name, rule in files.items():
+        document = {"hitl_policy": 1, "default": "allow", "rules": [rule]}
+        Path(name).write_text(json.dumps(document), encoding="utf-8")
+    args = json.dumps({"to": EVIL})
+    call = {"name": "pay", "args": {"to": text}}
+    Path("calls.jsonl").write_text(json.dumps(call) + "\n", encoding="utf-8")
+    for more in ((), ("--json",)):
+        hitl(0, "policy", "check", "good.json", *more)
+        hitl(1, "policy", "check", "bad.json", *more)
+        hitl(0, "policy", "explain", "good.json", "--tool", "pay", "--args", args, *more)
+        hitl(0, "policy", "test", "good.json", *more)
+        hitl(0, "policy", "diff", "good.json", "good.json", "--calls", "calls.jsonl", *more)
+    hitl(2, "policy", "explain", "good.json", "--tool", TYPED, "--args", TYPED)
+    hitl(2, "policy", "init", f"hostile:{TYPED}")
 
 
 COLOURS = {

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hitl.checkpoint import InMemorySaver, SqliteSaver, retire, verify
-from hitl.engine import StateGraph, interrupt, record, step
+from hitl.engine import StateGraph, astep, interrupt, record, step
 from hitl.engine.effects import Append, Load, Look, Settle, Start
 from hitl.engine.run import run_task
 from hitl.engine.shelf import Shelf
@@ -65,12 +65,10 @@ def specs(draw):
     return tuple(spots), draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=3))
 
 
-def work(index, spot, state, ran):
+def work(index, spot, state, ran, kept):
     """Do what a node does; its answers say which question they belong to."""
     ran.append(index)
-    said = [f"n{index}"]
-    if spot.keeps:
-        said.append(step(str.upper, f"kept{index}"))
+    said = [f"n{index}", *kept]
     who = state.get("who", "") if "who" in state else ""
     said += [interrupt(f"{index}{who}.{number}") for number in range(spot.asks)]
     written = {"log": [tuple(said)], "seen": {index: len(said)}}
@@ -88,13 +86,16 @@ def build(spec, *, awaited=False, ran=None):
     for index, spot in enumerate(spots):
         names = [f"n{target}" for target in spot.targets]
 
-        def node(state, index=index, spot=spot, names=names):
-            written = work(index, spot, state, ran)
+        def end(state, kept, index=index, spot=spot, names=names):
+            written = work(index, spot, state, ran, kept)
             return Command(update=written, goto=names) if spot.how == "goto" else written
 
-        async def anode(state, node=node):
+        def node(state, index=index, spot=spot, end=end):
+            return end(state, [step(str.upper, f"kept{index}")] if spot.keeps else [])
+
+        async def anode(state, index=index, spot=spot, end=end):
             await asyncio.sleep(0)
-            return node(state)
+            return end(state, [await astep(str.upper, f"kept{index}")] if spot.keeps else [])
 
         graph.add_node(f"n{index}", anode if awaited and index % 2 else node)
         if spot.how == "branch":

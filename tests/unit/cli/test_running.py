@@ -199,3 +199,20 @@ def test_the_list_of_commands_above_is_whole():
     from hitl.cli.app import hitl as group
 
     assert sorted(group.commands) == sorted(COMMANDS)
+
+
+def test_a_run_can_say_on_whose_behalf_it_acts(hitl, monkeypatch, tmp_path):
+    seen: list[object] = []
+
+    def agent(state, config):
+        seen.append(config["configurable"].get("requester"))
+        return {}
+
+    graph = package.StateGraph(package.MessagesState).add_node("agent", agent)
+    module = type(sys)("teller")
+    module.agent = graph.add_edge("__start__", "agent").compile()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "teller", module)
+    assert hitl("run", "teller:agent", "hello", "--requester", "ann").code == 0
+    assert hitl("run", "teller:agent", "hello").code == 0
+    assert hitl("run", "teller:agent", "hello", "--requester", "").code == 2
+    assert seen == ["ann", None]
