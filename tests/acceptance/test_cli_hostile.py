@@ -149,9 +149,9 @@ def story(hitl: CommandLine) -> None:
 def policies(hitl: CommandLine) -> None:
     """Use ``hitl policy`` on files, tools and arguments that hold hostile text."""
     text = EVIL.replace("\ud800", "")  # a policy file is UTF-8
-    good = {"id": "r", "tools": ["pay"], "effect": "ask", "why": text}
+    good: dict[str, object] = {"id": "r", "tools": ["pay"], "effect": "ask", "why": text}
     good["where"] = {"to": {"eq": text}}
-    files = {"good.json": good, "bad.json": {**good, text: text}}
+    files: dict[str, object] = {"good.json": good, "bad.json": {**good, text: text}}
     for name, rule in files.items():
         document = {"hitl_policy": 1, "default": "allow", "rules": [rule]}
         Path(name).write_text(json.dumps(document), encoding="utf-8")
