@@ -13,6 +13,7 @@ and runs what was approved, once, and the next run is given the results.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ AGENT = Agent(
 )
 
 
-def talk(thread: str, said: str | None) -> str:
+async def talk(thread: str, said: str | None) -> str:
     """Return the model's answer, or what waits for a human."""
     file = Path(f"{thread}.json")
     gate = Gate([pay], interrupt_on={"pay": True}, store=SqliteSaver("gate.db"))
@@ -58,13 +59,13 @@ def talk(thread: str, said: str | None) -> str:
                 {"id": call.tool_call_id, "name": call.tool_name, "args": call.args_as_dict()}
                 for call in last.tool_calls
             ]
-            outcome = gate.review(thread, calls, turn=last.provider_response_id)
+            outcome = await gate.areview(thread, calls, turn=last.provider_response_id)
             if not outcome.done:
                 return "\n".join(f"waits: {item.subject} {item.id}" for item in outcome.pending)
             results = DeferredToolResults(
                 calls={one["tool_call_id"]: one["content"] for one in outcome.results}
             )
-        run = AGENT.run_sync(said, message_history=history, deferred_tool_results=results)
+        run = await AGENT.run(said, message_history=history, deferred_tool_results=results)
         said, results, history = None, None, run.all_messages()
         file.write_bytes(ModelMessagesTypeAdapter.dump_json(history))
         if isinstance(run.output, str):
@@ -72,4 +73,4 @@ def talk(thread: str, said: str | None) -> str:
 
 
 if __name__ == "__main__":
-    print(talk(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))
+    print(asyncio.run(talk(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)))

@@ -124,6 +124,8 @@ def breach(verdict: Verdict, item: Item, call: ToolCall) -> str:
     before, after = shown.get("args"), call["args"]
     if verdict.effect != "ask" or not isinstance(before, dict):
         return ""
+    if call["name"] != shown.get("name"):
+        return ""  # another tool: its rule says whether a reviewer may approve it, see `unmet`
     if "edit" not in verdict.allowed:
         return "its rules take no edits."
     names = {*before, *after}

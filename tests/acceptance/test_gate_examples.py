@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import json
 import os
 import subprocess
@@ -130,7 +132,12 @@ def talk(request: pytest.FixtureRequest, folder: Path) -> Iterator[Callable[...,
     assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    yield lambda said=None: str(module.talk("t1", said))
+
+    def talk(said: str | None = None) -> str:
+        answer = module.talk("t1", said)
+        return str(asyncio.run(answer) if inspect.isawaitable(answer) else answer)
+
+    yield talk
     gc.collect()  # the SDKs' clients and the store are closed with the objects that hold them
 
 
