@@ -135,7 +135,7 @@ def talk(request: pytest.FixtureRequest, folder: Path) -> Iterator[Callable[...,
 
     def talk(said: str | None = None) -> str:
         answer = module.talk("t1", said)
-        return str(asyncio.run(answer) if inspect.isawaitable(answer) else answer)
+        return str(asyncio.run(answer) if inspect.iscoroutine(answer) else answer)
 
     yield talk
     gc.collect()  # the SDKs' clients and the store are closed with the objects that hold them
