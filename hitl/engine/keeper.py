@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Protocol
 
-from hitl.errors import HitlError
+from hitl.errors import HitlError, Stale
 
 __all__ = ["EVERY", "Held", "keep", "let_go"]
 
@@ -47,6 +47,8 @@ class _Keeper:
                 except HitlError as error:
                     # The run itself learns of it at its next commit, which the fence refuses.
                     logging.getLogger("hitl").warning("a lease could not be renewed: %s", error)
+                    if isinstance(error, Stale):  # taken over: it does not come back
+                        let_go(writer)
 
 
 _keeper = _Keeper()
