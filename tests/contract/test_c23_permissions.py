@@ -229,18 +229,18 @@ def test_c23_listings_leave_out_what_is_denied_and_keep_what_asks(saver, run):
 
 
 def test_c23_a_folder_is_not_deleted_where_something_in_it_may_not_be(saver, run, backend):
-    deny = FilesystemPermission(["write"], ["/work/keep/**"], "deny")
-    calls = [("delete", {"file_path": "/work"}), ("glob", {"pattern": "/**"})]
+    deny = FilesystemPermission(["write"], ["/area/keep/**"], "deny")
+    calls = [("delete", {"file_path": "/area"}), ("glob", {"pattern": "/**"})]
     app = agent(saver, [deny], *calls, backend=backend)
-    given: dict = {"/work/keep/a": {"content": ""}, "/work/b": {"content": ""}}
+    given: dict = {"/area/keep/a": {"content": ""}, "/area/b": {"content": ""}}
     if isinstance(backend, FilesystemBackend):
         for path in given:
             backend.files({}).write(tuple(path.split("/")[1:]), "", lambda _: None)
         given = {}
     output = run(app, {**GO, "files": given} if given else GO, CONFIG, version="v2")
     assert results(output) == [
-        ("Error: permission denied for write on /work/keep/a", "error"),
-        ('["/work/b","/work/keep/a"]', "success"),
+        ("Error: permission denied for write on /area/keep/a", "error"),
+        ('["/area/b","/area/keep/a"]', "success"),
     ]
 
 
@@ -250,26 +250,26 @@ def linked(tmp_path):
     root = tmp_path / "root"
     (root / "secrets").mkdir(parents=True)
     (root / "secrets" / "key").write_text("k3y")
-    (root / "work").mkdir()
-    (root / "work" / "plain").write_text("k3y in the open")
+    (root / "area").mkdir()
+    (root / "area" / "plain").write_text("k3y in the open")
     (tmp_path / "outside").write_text("k3y outside")
-    (root / "work" / "key").symlink_to("../secrets/key")
-    (root / "work" / "all").symlink_to(root / "secrets")
-    (root / "work" / "out").symlink_to("../../outside")
-    (root / "work" / "chain").symlink_to("key")
+    (root / "area" / "key").symlink_to("../secrets/key")
+    (root / "area" / "all").symlink_to(root / "secrets")
+    (root / "area" / "out").symlink_to("../../outside")
+    (root / "area" / "chain").symlink_to("key")
     return root
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        ("read_file", {"file_path": "/work/key"}),
-        ("read_file", {"file_path": "/work/chain"}),
-        ("read_file", {"file_path": "/work/all/key"}),
-        ("ls", {"path": "/work/all"}),
-        ("grep", {"pattern": "k", "path": "/work/all"}),
-        ("grep", {"pattern": "k", "path": "/work/key"}),
-        ("glob", {"pattern": "*", "path": "/work/all"}),
+        ("read_file", {"file_path": "/area/key"}),
+        ("read_file", {"file_path": "/area/chain"}),
+        ("read_file", {"file_path": "/area/all/key"}),
+        ("ls", {"path": "/area/all"}),
+        ("grep", {"pattern": "k", "path": "/area/all"}),
+        ("grep", {"pattern": "k", "path": "/area/key"}),
+        ("glob", {"pattern": "*", "path": "/area/all"}),
     ],
     ids=str,
 )
@@ -285,19 +285,19 @@ def test_c23_a_link_is_judged_by_where_it_leads(asked, saver, run, linked, call)
 
 
 def test_c23_searching_does_not_follow_links(saver, run, linked):
-    calls = [("grep", {"pattern": "k3y", "path": "/work"}), ("ls", {"path": "/work"})]
+    calls = [("grep", {"pattern": "k3y", "path": "/area"}), ("ls", {"path": "/area"})]
     app = agent(saver, [READS], *calls, backend=FilesystemBackend(linked))
     output = run(app, GO, CONFIG, version="v2")
     assert output.interrupts == ()
     assert [text for text, _ in results(output)] == [
-        "/work/plain",
-        '["/work/all","/work/chain","/work/key","/work/out","/work/plain"]',
+        "/area/plain",
+        '["/area/all","/area/chain","/area/key","/area/out","/area/plain"]',
     ]
 
 
 def test_c23_a_link_that_is_written_through_is_judged_by_where_it_leads(saver, run, linked):
     deny = FilesystemPermission(["write"], ["/secrets/**"], "deny")
-    app = agent(saver, [deny], write("/work/all/new"), backend=FilesystemBackend(linked))
+    app = agent(saver, [deny], write("/area/all/new"), backend=FilesystemBackend(linked))
     output = run(app, GO, CONFIG, version="v2")
     assert results(output) == [("Error: permission denied for write on /secrets/new", "error")]
     assert [one.name for one in (linked / "secrets").iterdir()] == ["key"]
